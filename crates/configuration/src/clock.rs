@@ -2,7 +2,8 @@
 
 use std::time::SystemTime;
 
-/// Microseconds since 2000-01-01, as PostgreSQL counts: the clock of [`session_core::Protection::new`].
+/// Microseconds since 2000-01-01, as PostgreSQL counts: the clock of
+/// [`session_core::Protection::new`].
 pub fn now() -> i64 {
     const POSTGRES_EPOCH_S: i64 = 946_684_800;
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);

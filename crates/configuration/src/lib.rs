@@ -1,8 +1,8 @@
 //! The configuration file, and what it names: rules, limits, keys, passwords, authorities.
 //!
-//! The proxy and the library for Rust programs read the same file, so what reads it is a crate below
-//! both: a program that links no listener must still know every field of `[proxy]`, since unknown
-//! ones are errors. Sessions know nothing of files; they are given what is made here.
+//! The proxy and the library for Rust programs read the same file, so what reads it is a crate
+//! below both: a program that links no listener must still know every field of `[proxy]`, since
+//! unknown ones are errors. Sessions know nothing of files; they are given what is made here.
 #![forbid(unsafe_code)]
 
 mod clock;

@@ -118,7 +118,7 @@ impl Server {
                 config.columns.check().map_err(StartError::Contradiction)?;
                 let root = keys.read()?;
                 let rules = config.columns.clone();
-                let protection = proxy.limit(Protection::new(rules, root, now));
+                let protection = proxy.limit(Protection::new(rules, root, configuration::now));
                 Some(Arc::new(match &proxy.watch {
                     Some(watch) => protection.with_lease(watch.lease()),
                     None => protection,

@@ -1,4 +1,4 @@
-//! The database of a session, by its name.
+//! The name of a session's database.
 
 use sql_rewrite::SessionFacts;
 
@@ -6,9 +6,9 @@ use crate::statement_error::StatementError;
 
 /// The database that a session asks for.
 ///
-/// The server need not have opened the one of this name: it cuts names that are too long, and a
-/// pooler before it may know others. What is known of a schema is used by sessions that look no
-/// further, so a session takes part in that only where the server names the same database.
+/// The server may have opened another one: it truncates long names, and a pooler may map names.
+/// Sessions trust a shared schema without further checks, so a session shares it only if the server
+/// confirms the name of the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Database {
     name: Box<[u8]>,
@@ -16,7 +16,7 @@ pub struct Database {
 }
 
 impl Database {
-    /// A database of the only server that there is.
+    /// A database, where there is only one server.
     pub fn named(name: &[u8]) -> Self {
         Self {
             name: name.into(),
@@ -25,7 +25,7 @@ impl Database {
         }
     }
 
-    /// The same, of one server of many.
+    /// The same database at one of several servers.
     #[must_use]
     pub fn of(self, server: &str) -> Self {
         Self {
@@ -39,15 +39,15 @@ impl Database {
         &self.name
     }
 
-    /// By what its schema is known.
+    /// The key under which its schema is shared.
     pub fn known_as(&self) -> &str {
         &self.known_as
     }
 
-    /// Refuses a session that is in another database.
+    /// Checks that the session is in this database.
     ///
     /// # Errors
-    /// It is, or the server does not say.
+    /// It is in another one, or the server does not say in which.
     pub fn check(&self, session: &SessionFacts) -> Result<(), StatementError> {
         if session.database.as_deref() == Some(&*self.name) {
             return Ok(());

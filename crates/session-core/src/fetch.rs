@@ -1,4 +1,4 @@
-//! The fetch of a query that the proxy finishes: its columns, and its rows as cells.
+//! Columns and rows that the proxy fetches to finish a query; rows become cells.
 
 use column_types::{Accumulator, LogicalType, TextContext, Value, ValueError};
 use finish::{Cell, Constants, FinishError, Input, Program, Want};
@@ -11,18 +11,18 @@ use crate::value_format::ValueFormat;
 /// A column of a fetch.
 #[derive(Clone, Debug)]
 pub struct FetchedColumn<F> {
-    /// The type; None: one that the proxy does not know.
+    /// The type. None: a type that the proxy does not know.
     pub logical: Option<LogicalType>,
-    /// The protected column; None: it is plain.
+    /// The protected column. None: the column is plain.
     pub sealed: Option<ColumnId>,
-    /// It comes as an array of sealed values, and is this aggregate of them.
+    /// The column is this aggregate over an array of sealed values.
     pub gathered: Option<Accumulator>,
     /// The format in which it comes.
     pub format: F,
 }
 
 impl<F: ValueFormat> FetchedColumn<F> {
-    /// The column of an output. A plain one has this type, as the server says, and this format.
+    /// The column of an output. A plain one has the type and format given.
     ///
     /// # Errors
     /// As [`Accumulator::new`].
@@ -76,8 +76,9 @@ impl<F: ValueFormat> FetchedColumn<F> {
     }
 }
 
-/// The formats in which plain columns are asked for, so that those that only pass need not be
-/// read; sealed ones come in binary. `wanted`: of the answer's columns.
+/// The formats in which to ask for the columns. A plain column that is also a column of the answer
+/// comes as the client wants it, so that it can be copied; all others come in binary. `wanted`
+/// gives the format of a column of the answer.
 pub fn fetch_formats<F: ValueFormat>(finish: &Finish, wanted: impl Fn(usize) -> F) -> Vec<F> {
     let mut formats = vec![F::BINARY; finish.fetch.outputs.len()];
     for (number, (_, value, _)) in finish.project.iter().enumerate().rev() {
@@ -91,8 +92,8 @@ pub fn fetch_formats<F: ValueFormat>(finish: &Finish, wanted: impl Fn(usize) -> 
     formats
 }
 
-/// The executor's program over these columns. Bytes of plain ones pass where they come in the
-/// format that the client wants.
+/// The executor's program over these columns. A plain column is copied if it comes in the format
+/// that the client wants.
 ///
 /// # Errors
 /// As [`Program::new`].
@@ -118,7 +119,7 @@ pub fn finish_at(plan: &TextPlan, index: usize) -> Option<&Finish> {
     }
 }
 
-/// What a query is over, for people.
+/// The table of a query, for messages.
 pub fn subject(plan: &TextPlan, finish: &Finish) -> String {
     let sealed = finish
         .fetch
@@ -136,7 +137,7 @@ pub fn subject(plan: &TextPlan, finish: &Finish) -> String {
     )
 }
 
-/// What the client is told where a query over a table cannot be finished.
+/// The error of a query that cannot be finished.
 pub fn unfinished(error: FinishError, subject: &str) -> StatementError {
     match error {
         FinishError::Value(error) => error.into(),
@@ -157,10 +158,10 @@ pub fn unfinished(error: FinishError, subject: &str) -> StatementError {
     }
 }
 
-/// The fields of a row, and how many values were gathered in them.
+/// The cells of a row, and how many values were gathered in them.
 ///
 /// # Errors
-/// A value does not open, or is none of its type.
+/// A value does not open, or is not of its type.
 pub fn cells<'a, F: ValueFormat>(
     plan: &TextPlan,
     program: &Program,
@@ -200,7 +201,7 @@ pub fn cells<'a, F: ValueFormat>(
     Ok((cells, gathered))
 }
 
-/// The aggregate of an array of sealed values, which are counted.
+/// Aggregates an array of sealed values, and counts them.
 fn total<F: ValueFormat>(
     plan: &TextPlan,
     id: ColumnId,

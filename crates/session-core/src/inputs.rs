@@ -16,21 +16,23 @@ pub struct Parameter<'a, F> {
 
 /// What holes are filled with.
 pub struct Inputs<'a, F> {
-    /// Which statement of the text it is for.
+    /// The index of the statement in its text.
     pub index: usize,
     /// Parameters of the client.
     pub parameters: Vec<Parameter<'a, F>>,
-    /// What the proxy computed, sealed.
+    /// Values that the proxy computed, sealed.
     pub computed: &'a [Option<Box<[u8]>>],
-    /// Where a row lies.
+    /// The locator of a row.
     pub locators: &'a [Option<&'a [u8]>],
-    /// Settings that texts depend on.
+    /// Settings that the text form of values depends on.
     pub context: &'a TextContext,
-    /// None: no value is needed twice.
+    /// Where sealed keys are kept, if they are needed twice.
     pub keys: Option<&'a RefCell<SealedKeys>>,
 }
 
-/// Parameters that were sealed to find a row: its name needs them as the server does.
+/// Parameters that were sealed to find a row. The server needs them, and so does [`RowName`].
+///
+/// [`RowName`]: crate::RowName
 #[derive(Default)]
 pub struct SealedKeys {
     bytes: Vec<u8>,
@@ -58,7 +60,7 @@ impl SealedKeys {
 }
 
 impl<'a, F: Copy> Inputs<'a, F> {
-    /// Parameters for the statement at an index of a text.
+    /// The parameters of the statement at an index of a text.
     pub fn new(index: usize, parameters: Vec<Parameter<'a, F>>, context: &'a TextContext) -> Self {
         Self {
             index,
@@ -70,7 +72,7 @@ impl<'a, F: Copy> Inputs<'a, F> {
         }
     }
 
-    /// The same, where the values that find the row are needed more than once.
+    /// Keeps the sealed values that find the row, for those who need them again.
     #[must_use]
     pub fn with_keys(self, keys: &'a RefCell<SealedKeys>) -> Self {
         Self {
@@ -79,7 +81,7 @@ impl<'a, F: Copy> Inputs<'a, F> {
         }
     }
 
-    /// The same with what was computed for a row, and with where it lies.
+    /// The same parameters with the computed values and the locator of a row.
     pub fn of_row<'b>(
         &self,
         computed: &'b [Option<Box<[u8]>>],
@@ -98,7 +100,7 @@ impl<'a, F: Copy> Inputs<'a, F> {
         }
     }
 
-    /// The bytes of a parameter. None: it is NULL, or there is none.
+    /// The bytes of a parameter. None: it is NULL or missing.
     #[inline]
     pub(crate) fn bytes(&self, number: usize) -> Option<&'a [u8]> {
         self.parameters.get(number)?.bytes

@@ -6,8 +6,8 @@
 //!   ([`Protection`], [`plans`], [`Loaded`], [`Sealer`]);
 //! - what fills the holes of a statement: parameters, constants, calculated values ([`Statement`],
 //!   [`Inputs`]);
-//! - the fetched cells of a query that the proxy finishes ([`cells`]), the new values of an `UPDATE`
-//!   ([`Changes`]), and rows that the transaction has locked ([`LockedRows`]);
+//! - the fetched cells of a query that the proxy finishes ([`cells`]), the new values of an
+//!   `UPDATE` ([`Changes`]), and rows that the transaction has locked ([`LockedRows`]);
 //! - why a statement fails ([`StatementError`]), and bytes that wait to be sent ([`Outbox`]).
 //!
 //! Values of a wire are read and written by one trait, [`ValueFormat`], which each protocol

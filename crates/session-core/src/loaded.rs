@@ -1,4 +1,4 @@
-//! A schema with a search path and the sealer of its columns: what plans are made for.
+//! A schema with a search path and the keys of its columns: what a plan is made for.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,46 +10,47 @@ use sql_rewrite::{Schema, SessionFacts};
 
 use crate::sealing::Sealer;
 
-/// A schema with a search path, as plans are made for.
+/// A schema with a search path: what a plan is made for.
 pub struct Loaded {
-    /// No other has it.
+    /// A number that no other has.
     pub version: u64,
-    /// The same for all search paths of one state of the database; 0: seen by one session only.
+    /// The number of the published schema, the same for all search paths. 0: one session alone sees
+    /// it.
     pub generation: u64,
     /// Relations and columns.
     pub schema: Schema,
     /// Seals and opens.
     pub sealer: Arc<Sealer>,
-    /// By schema and table: columns of which statements compute the new value from the old one.
+    /// By schema and table: columns whose new values some statement computes from the old ones.
     pub(crate) incremented: RwLock<HashMap<(String, String), Vec<ColumnId>>>,
-    /// Whether every session with its search path has it; else one alone has.
+    /// Whether all sessions with its search path share it.
     pub(crate) is_shared: bool,
-    /// No session goes by it any more, or none will soon.
+    /// Set when sessions stop using it.
     pub(crate) is_retired: AtomicBool,
 }
 
 impl Loaded {
-    /// Whether plans for it are worth keeping no more.
+    /// Whether sessions have stopped using it, so that plans for it need not be cached.
     pub fn is_retired(&self) -> bool {
         self.is_retired.load(Ordering::Acquire)
     }
 
-    /// Whether names mean the same by it as in a session, with the database in that state.
+    /// Whether it is the published schema of this number with the names of this session.
     pub(crate) fn is_of(&self, generation: u64, session: &SessionFacts) -> bool {
         self.generation == generation
             && self.schema.search_path == session.search_path
             && self.schema.temporary == session.temporary
     }
 
-    /// Columns that are worth reading when a row of a table is locked: they are computed from
-    /// their old values later.
+    /// Columns worth reading when a row of a table is locked, because later statements compute
+    /// their new values from the old ones.
     pub fn incremented(&self, table: &(String, String)) -> Vec<ColumnId> {
         let incremented = self.incremented.read();
         let incremented = incremented.unwrap_or_else(PoisonError::into_inner);
         incremented.get(table).cloned().unwrap_or_default()
     }
 
-    /// How many those are. They only become more.
+    /// How many columns [`Self::incremented`] gives. The number never falls.
     pub fn incremented_count(&self, table: &(String, String)) -> usize {
         let incremented = self.incremented.read();
         let incremented = incremented.unwrap_or_else(PoisonError::into_inner);

@@ -1,15 +1,16 @@
-//! Rows that the transaction has read and locked, so that computing new values from them needs no
-//! second reading.
+//! Cache of rows that the transaction has read and locked, so that new values can be computed from
+//! them without reading them again.
 //!
-//! Nobody else can change such a row; so what is kept dies by what the session itself does. That
-//! is known when a message is sent, while the answers to earlier ones are still to come. So:
+//! No other session can change a locked row, so only this session's own messages invalidate an
+//! entry. They do so when they are sent, while answers to earlier messages are still to come.
+//! Hence:
 //!
-//! 1. Sending is counted. What was read by a message is kept only where no later message may have
-//!    changed it, whenever the answer comes.
-//! 2. A row has one name only: the values of one unique key. What is kept under another key of the
-//!    same table dies when a row of it is written, since it may be the same row.
-//! 3. Every Sync without a transaction block around it ends the locks, so it ends what is kept;
-//!    and so does every error, since it may end the block.
+//! 1. Messages are counted when they are sent. What a message has read is kept only if no later
+//!    message may have changed it, whenever the answer comes.
+//! 2. An entry is known by the values of one unique key. When a row is written by one key, entries
+//!    of the same table under other keys are dropped, since they may be the same row.
+//! 3. A Sync outside of a transaction block releases the locks, so it clears the cache; an error
+//!    does as well, since it may end the block.
 
 use std::collections::HashMap;
 
@@ -21,21 +22,22 @@ use crate::plans::{ServerStatement, TextPlan};
 use crate::statements::Statement;
 use crate::value_format::ValueFormat;
 
-/// Rows that are kept at a time.
+/// How many rows are kept at a time.
 const ROWS_MAX: usize = 1024;
 
-/// A row, by its table and the values of a unique key: bytes that are the same for no other.
+/// Identifies a row by its table and the values of a unique key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowName {
     bytes: Box<[u8]>,
-    /// Where it is said what the table has in common with others.
+    /// Where the part ends that a table shares with its partitions.
     table_end: usize,
     /// Where the list of the key's columns ends.
     key_end: usize,
 }
 
 impl RowName {
-    /// The row that a statement finds by its key. None: none, or its key can be written otherwise.
+    /// The row that a statement finds by its key. None: it finds none by a key, or equal keys can
+    /// have different bytes.
     pub fn new<F: ValueFormat>(
         statement: &Statement,
         at: ServerStatement,
@@ -62,7 +64,7 @@ impl RowName {
             let start = bytes.len();
             bytes.extend_from_slice(&[0; 4]);
             match hole.form {
-                // Of the sealed value there is one form only: the server compares bytes, too.
+                // Equal values have equal ciphertexts: the server compares bytes, too.
                 Form::Sealed(_, Purpose::Match) => {
                     let filled = statement.fill(hole, inputs, &mut bytes);
                     filled.ok().filter(|has_value| *has_value)?;
@@ -94,8 +96,7 @@ impl RowName {
     }
 }
 
-/// What a table has in common with its partitions, whose rows are its own: its first protected
-/// column.
+/// What a table shares with its partitions, whose rows are its own: its first protected column.
 fn origin(schema: &Schema, table: &(String, String)) -> Option<[u8; 4]> {
     let columns = schema.tables.get(table)?.columns.iter();
     let first = columns.filter_map(|column| column.protected).min()?;
@@ -105,18 +106,18 @@ fn origin(schema: &Schema, table: &(String, String)) -> Option<[u8; 4]> {
 /// Sealed values by column; None: NULL.
 pub type SealedColumns = Vec<(ColumnId, Option<Box<[u8]>>)>;
 
-/// A message that reads and locks a row was sent; what it reads may be kept.
+/// A message that reads and locks a row was sent; the row may be cached when it has come.
 #[derive(Debug)]
 pub struct LockedRead {
     row: RowName,
     at: u64,
-    /// How many rows came, and what the last one holds.
+    /// How many rows came.
     rows: usize,
     columns: SealedColumns,
 }
 
 impl LockedRead {
-    /// A row came, with these sealed values in this format.
+    /// Notes a row that came, with these sealed values in this format.
     pub fn note_row<'v, F: ValueFormat>(
         &mut self,
         columns: impl Iterator<Item = (ColumnId, Option<&'v [u8]>)>,
@@ -124,7 +125,7 @@ impl LockedRead {
     ) {
         let mut memory = Vec::new();
         let mut own = |value: Option<&[u8]>| -> Option<Box<[u8]>> {
-            // What is no sealed value opens as none later.
+            // Bytes that cannot be decoded do not open later.
             Some(
                 format
                     .sealed(value?, &mut memory)
@@ -139,39 +140,39 @@ impl LockedRead {
     }
 }
 
-/// What is kept.
+/// The cache of locked rows.
 #[derive(Debug, Default)]
 pub struct LockedRows {
     rows: HashMap<Box<[u8]>, LockedRow>,
-    /// Counts what is sent.
+    /// Counts messages that are sent.
     clock: u64,
-    /// What was read up to then is not kept.
+    /// Rows read by messages up to this count are not cached.
     forgotten: u64,
-    /// By table: by which key rows were written, and when last. An empty key: by none.
+    /// By table: the keys by which rows were written, and when last. An empty key: without a key.
     written: HashMap<Box<[u8]>, Vec<Written>>,
-    /// Whether a transaction block is open, after all that was sent. In doubt not.
+    /// Whether a transaction block is open after all messages that were sent. When unsure: no.
     in_block: bool,
 }
 
-/// By which key, and when last.
+/// A key, and when a row was last written by it.
 type Written = (Box<[u8]>, u64);
 
 #[derive(Debug)]
 struct LockedRow {
-    /// When it was written last by the proxy's own computing.
+    /// When the proxy last wrote a value that it computed.
     written: u64,
     /// Sealed values; None: NULL.
     columns: SealedColumns,
 }
 
 impl LockedRows {
-    /// Whether a transaction block is open, after all that was sent. In doubt not.
+    /// Whether a transaction block is open after all messages that were sent. When unsure: no.
     #[inline]
     pub fn is_in_block(&self) -> bool {
         self.in_block
     }
 
-    /// A message is sent that reads and locks a row.
+    /// Notes that a message is sent that reads and locks a row.
     pub fn begin_reading(&mut self, row: RowName) -> LockedRead {
         self.clock += 1;
         LockedRead {
@@ -182,7 +183,7 @@ impl LockedRows {
         }
     }
 
-    /// What such a message read is all there.
+    /// Caches the row that such a message has read, once the answer is complete.
     pub fn keep(&mut self, reading: LockedRead) {
         let LockedRead {
             row,
@@ -197,7 +198,7 @@ impl LockedRows {
         });
         let known = self.rows.get(&row.bytes);
         let is_older = known.is_some_and(|known| known.written > at);
-        // Tables that inherit may have the same key again.
+        // Tables that inherit from each other may contain the same key twice.
         if rows == 1 && at > self.forgotten && !was_written && !is_older {
             self.put(row.bytes, at, columns);
         }
@@ -210,7 +211,7 @@ impl LockedRows {
         self.rows.insert(row, LockedRow { written, columns });
     }
 
-    /// The sealed values of these columns of a row; None: not all are known.
+    /// The sealed values of these columns of a row. None: not all of them are cached.
     pub fn known(&self, row: &RowName, columns: &[ColumnId]) -> Option<Vec<Option<&[u8]>>> {
         let known = &self.rows.get(&row.bytes)?.columns;
         let value = |column: &ColumnId| {
@@ -220,14 +221,14 @@ impl LockedRows {
         columns.iter().map(value).collect()
     }
 
-    /// A row is written by its key, to these sealed values; of others nothing is known any more.
+    /// Notes that a row is written by its key, with these sealed values. Other columns are dropped.
     pub fn write_row(&mut self, row: &RowName, columns: SealedColumns) {
         self.begin_writing(row);
         self.put(row.bytes.clone(), self.clock, columns);
     }
 
-    /// A row is to be written by its key: what is kept of the table under other keys may be the
-    /// same row.
+    /// Notes that a row will be written by its key. Entries of the table under other keys are
+    /// dropped: they may be the same row.
     pub fn begin_writing(&mut self, row: &RowName) {
         self.clock += 1;
         let (table, key) = (row.table(), row.key());
@@ -241,7 +242,7 @@ impl LockedRows {
         }
     }
 
-    /// Any row of a table is written.
+    /// Notes that any row of a table may be written.
     fn write_table(&mut self, schema: &Schema, table: &(String, String)) {
         let Some(table) = origin(schema, table) else {
             return self.forget();
@@ -252,7 +253,7 @@ impl LockedRows {
             .insert(table.into(), vec![(Box::default(), self.clock)]);
     }
 
-    /// Nothing is known any more.
+    /// Clears the cache.
     pub fn forget(&mut self) {
         self.clock += 1;
         self.forgotten = self.clock;
@@ -260,7 +261,7 @@ impl LockedRows {
         self.written.clear();
     }
 
-    /// A statement is sent that the proxy does not compute for.
+    /// Notes that a statement is sent for which the proxy computes nothing.
     pub fn note_statement(&mut self, plan: &TextPlan, index: usize) {
         let (Some(one), Some(effects)) = (plan.planned.get(index), plan.effects(index)) else {
             return;
@@ -283,15 +284,15 @@ impl LockedRows {
         }
     }
 
-    /// Sync is sent, or the end of a Query.
+    /// Notes that Sync is sent, or the end of a Query.
     pub fn note_sync(&mut self) {
         if !self.in_block {
             self.forget();
         }
     }
 
-    /// The server is ready, with a transaction block open that has not failed, or without; and with
-    /// nothing more to answer, or not.
+    /// Notes that the server is ready. `in_block`: a transaction block is open and has not failed;
+    /// `is_idle`: the server has nothing more to answer.
     pub fn note_ready(&mut self, in_block: bool, is_idle: bool) {
         if is_idle {
             self.in_block = in_block;
@@ -301,14 +302,14 @@ impl LockedRows {
         }
     }
 
-    /// The server has failed: messages that were sent may not have been executed.
+    /// Notes an error of the server: messages that were sent may not have been executed.
     pub fn note_error(&mut self) {
         self.forget();
         self.in_block = false;
     }
 }
 
-/// Whether any row of any table may be another afterwards.
+/// Whether a statement may change any row of any table.
 pub fn may_change_all(effects: &Effects) -> bool {
     effects.forgets_locks || effects.changes_schema
 }

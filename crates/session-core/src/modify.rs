@@ -14,7 +14,7 @@ use crate::statement_error::StatementError;
 use crate::statements::{BoundConstants, Statement};
 use crate::value_format::ValueFormat;
 
-/// Sealed values, as they are computed; None: NULL.
+/// Computed values, sealed. None: NULL.
 pub type Sealed = Vec<Option<Box<[u8]>>>;
 
 /// Computes new values of sealed columns.
@@ -24,7 +24,7 @@ pub struct Computation {
 }
 
 impl Computation {
-    /// Puts constants and parameters in.
+    /// Prepares the expressions of a statement with its constants and parameters.
     ///
     /// # Errors
     /// One of them is no value of its type.
@@ -55,7 +55,8 @@ impl Computation {
         Ok(Self { values: values? })
     }
 
-    /// The new values over the old ones, sealed both; plain ones in this format.
+    /// Computes the new values from the old ones. Sealed values are opened; plain ones come in this
+    /// format.
     ///
     /// # Errors
     /// A value does not open, or the server would fail.
@@ -104,14 +105,15 @@ impl Computation {
         Ok(values.collect::<Result<_, ValueError>>()?)
     }
 
-    /// The columns that are computed, with values.
+    /// The computed columns with these values.
     pub fn columns(&self, sealed: Sealed) -> Vec<(ColumnId, Option<Box<[u8]>>)> {
         let columns = self.values.iter().map(|(_, column)| *column);
         columns.zip(sealed).collect()
     }
 }
 
-/// Outputs before the columns, which say where a row lies: `ctid` and `tableoid` of PostgreSQL.
+/// The number of outputs before the columns that locate the row: PostgreSQL's `ctid` and
+/// `tableoid`.
 const LOCATORS: usize = 2;
 
 /// New values of the rows of one statement.
@@ -119,13 +121,13 @@ const LOCATORS: usize = 2;
 pub struct Changes {
     /// The statement.
     pub statement: Arc<Statement>,
-    /// Which statement of its text.
+    /// The index of the statement in its text.
     pub index: usize,
-    /// The row, where it is one.
+    /// The row, if a unique key selects a single one.
     pub row: Option<RowName>,
-    /// What is computed.
+    /// The expressions.
     pub computation: Computation,
-    /// What may be kept.
+    /// Limits of rows and bytes.
     pub limits: Limits,
     bytes: usize,
     changed: Vec<Changed>,
@@ -135,14 +137,14 @@ pub struct Changes {
 /// A row to be written.
 #[derive(Debug)]
 pub struct Changed {
-    /// Where it lies.
+    /// The locator of the row.
     pub locators: [Option<Box<[u8]>>; LOCATORS],
     /// Its new values.
     pub computed: Sealed,
 }
 
 impl Changes {
-    /// None yet.
+    /// Makes it without rows.
     pub fn new(
         (statement, index): (Arc<Statement>, usize),
         row: Option<RowName>,
@@ -161,10 +163,10 @@ impl Changes {
         }
     }
 
-    /// The new values of all rows.
+    /// The rows to write.
     ///
     /// # Errors
-    /// What went wrong first.
+    /// The first error of [`Self::take_row`].
     pub fn changed(&self) -> Result<&[Changed], StatementError> {
         match &self.failure {
             Some(failure) => Err(failure.clone()),
@@ -172,16 +174,16 @@ impl Changes {
         }
     }
 
-    /// The columns of the only row, with their new values. None: there are none, or several.
+    /// The columns and new values of the row, if there is exactly one.
     pub fn into_only(self) -> Option<Vec<(ColumnId, Option<Box<[u8]>>)>> {
         let [changed] = <[Changed; 1]>::try_from(self.changed).ok()?;
         Some(self.computation.columns(changed.computed))
     }
 
-    /// Takes a row as it was read. Whether it fails is told by [`Self::changed`].
+    /// Computes the new values of a row that was read. [`Self::changed`] reports what went wrong.
     ///
     /// # Errors
-    /// The session cannot go on: a value does not open.
+    /// A value does not open, so the session must end.
     pub fn take_row<F: ValueFormat>(
         &mut self,
         values: &[Option<&[u8]>],
@@ -242,7 +244,7 @@ impl Changes {
         })
     }
 
-    /// Its rows would take more memory than they may.
+    /// The error that the rows take more memory than allowed.
     pub fn too_many_bytes(&self) -> StatementError {
         let Some(modify) = modification(&self.statement.plan, self.index) else {
             return StatementError::other_plan();
@@ -254,7 +256,7 @@ impl Changes {
 }
 
 impl Changed {
-    /// Bytes that it takes, about.
+    /// Its approximate size in bytes.
     fn size(&self) -> usize {
         let values = self.locators.iter().chain(&self.computed);
         values
@@ -270,7 +272,7 @@ fn too_much(what: &str, modify: &ReadModifyWrite, hint: &'static str) -> Stateme
     StatementError::limit(message).hint(hint)
 }
 
-/// What computes new values at an index of a text.
+/// The statement with computed values at an index of a text.
 pub fn modification(plan: &TextPlan, index: usize) -> Option<&ReadModifyWrite> {
     match &plan.planned.get(index)?.plan {
         Plan::ReadModifyWrite(modify) => Some(modify),

@@ -1,4 +1,4 @@
-//! What waits to be sent to one side.
+//! Bytes that wait to be sent to one side.
 
 use std::io;
 use std::pin::Pin;
@@ -6,19 +6,19 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncWrite, ReadBuf};
 
-/// What is sent stays in front of what waits up to this size: moving costs more than it gives.
+/// Sent bytes stay in the buffer up to this size: moving the rest costs more than it frees.
 const SENT_SIZE_MIN: usize = 64 * 1024;
-/// More memory than this is given back, where little of it is used.
+/// A buffer with more memory than this is shrunk when little of it is used.
 const SPARE_SIZE_MAX: usize = 1024 * 1024;
 
 /// Bytes that wait to be sent.
 #[derive(Debug, Default)]
 pub struct Outbox {
-    /// What was not sent, behind what was; new bytes come to its end.
+    /// Bytes already sent, then bytes that wait. New bytes are appended.
     pub bytes: Vec<u8>,
-    /// How many of them are sent.
+    /// How many of the bytes are already sent.
     sent: usize,
-    /// Whether the other side was given bytes since it was flushed.
+    /// Whether bytes were written since the last flush.
     is_unflushed: bool,
 }
 
@@ -29,7 +29,7 @@ impl Outbox {
         self.bytes.len() - self.sent
     }
 
-    /// Sends as much as the other side takes. Ready(true): something was sent, and nothing is left.
+    /// Sends as much as the writer takes. Ready(true): something was sent, and nothing is left.
     pub fn poll_send<W: AsyncWrite + Unpin>(
         &mut self,
         writer: &mut W,
@@ -59,7 +59,7 @@ impl Outbox {
         Poll::Ready(Ok(true))
     }
 
-    /// Moves as much as there is room for to where it is read from.
+    /// Moves as many bytes as fit into a buffer that is read from.
     pub fn read_into(&mut self, buffer: &mut ReadBuf<'_>) {
         let size = self.waiting().min(buffer.remaining());
         buffer.put_slice(&self.bytes[self.sent..][..size]);
@@ -67,8 +67,8 @@ impl Outbox {
         self.drop_sent();
     }
 
-    /// Gives up what is sent: all of it where nothing waits, else where no more bytes are moved
-    /// than were sent. Whoever takes bytes more slowly than they come may never have all.
+    /// Drops the sent bytes: when nothing waits, or when no more bytes must be moved than were
+    /// sent. A reader that is slower than the writer may never empty the buffer.
     fn drop_sent(&mut self) {
         if self.waiting() == 0 {
             self.bytes.clear();
@@ -83,13 +83,13 @@ impl Outbox {
         }
     }
 
-    /// Gives away the memory, where nothing waits in it.
+    /// Gives away the memory of an empty buffer.
     pub fn give_back(&mut self) -> Option<Vec<u8>> {
         let is_spare = self.bytes.is_empty() && self.bytes.capacity() > 0;
         is_spare.then(|| std::mem::take(&mut self.bytes))
     }
 
-    /// Takes memory to write into.
+    /// Takes memory to write into, if it has none.
     pub fn lend(&mut self, memory: impl FnOnce() -> Vec<u8>) {
         if self.bytes.capacity() == 0 {
             self.bytes = memory();

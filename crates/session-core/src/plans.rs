@@ -8,59 +8,59 @@ use sql_plan::{Copy, Effects, Form, Output, Plan, Planned, Source, TransactionEf
 
 use crate::loaded::Loaded;
 
-/// What cached texts may have together, in bytes. A plan takes a few times its text.
+/// Limit of the cached texts together, in bytes. A plan takes a few times as much as its text.
 const TEXTS_SIZE_MAX: usize = 4 << 20;
 /// Longer texts are rarely sent twice.
 const TEXT_SIZE_MAX: usize = 64 << 10;
 
-/// One of the statements that the server gets for one of a text.
+/// One of the server's statements that a statement of the client becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerStatement {
-    /// Which statement of the text.
+    /// The index of the client's statement in its text.
     pub index: usize,
-    /// Which of its plan's.
+    /// Which of the plan's statements it is.
     pub role: Role,
 }
 
-/// What a statement of the server does for its plan.
+/// What a statement of the server contributes to its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// All of it.
+    /// It is the only statement.
     Only,
-    /// Gives the rows that the proxy computes with.
+    /// It returns the rows that the proxy computes with.
     Read,
-    /// Writes one row that was read.
+    /// It writes one row that was read.
     Write,
-    /// Writes the row of a key whose values are known.
+    /// It writes the row with a given key, whose old values are already known.
     WriteByKey,
 }
 
 /// The plan of a text, ready to be used.
 #[derive(Debug)]
 pub struct TextPlan {
-    /// What it was made for.
+    /// The schema that it was made for.
     pub loaded: Arc<Loaded>,
     /// Statements, in their order.
     pub planned: Vec<Planned>,
-    /// The texts of the server's statements, where they are needed with parameters: of a text that is
-    /// one statement, or of which one takes steps.
+    /// The texts of the server's statements with parameters. They are made if the client's text is
+    /// a single statement, or contains one that takes steps.
     texts: Vec<(ServerStatement, ServerText)>,
-    /// Whether prepared statements may be gone afterwards.
+    /// Whether the text may drop prepared statements.
     pub forgets_statements: bool,
-    /// Whether the text may name what sessions give names to: looked for once, not at each Bind.
+    /// Whether the text may name objects of its session. Determined once, not at each Bind.
     pub may_name_objects: bool,
-    /// How many columns of the table that a row is locked of were worth reading beside.
+    /// How many additional columns the statement reads from a row that it locks.
     widened: usize,
 }
 
-/// The text of a statement of the server, with parameters for holes.
+/// The text of a statement of the server, with parameters in place of holes.
 #[derive(Debug)]
 pub struct ServerText {
     /// The text.
     pub text: String,
-    /// Parameter to hole.
+    /// The hole of each parameter, by index.
     pub slots: Vec<usize>,
-    /// Whether the text has the word by which a statement that writes gives rows back.
+    /// Whether the text contains RETURNING, so that a statement that writes may return rows.
     pub has_returning: bool,
 }
 
@@ -103,26 +103,26 @@ impl TextPlan {
         }
     }
 
-    /// Whether every statement goes on as it came.
+    /// Whether every statement is forwarded unchanged.
     pub fn passes(&self) -> bool {
         self.planned
             .iter()
             .all(|one| matches!(one.plan, Plan::Pass(_)))
     }
 
-    /// Whether it does nothing but begin and end transactions.
+    /// Whether it only begins and ends transactions.
     pub fn only_frames(&self) -> bool {
         self.planned
             .iter()
             .all(|one| matches!(&one.plan, Plan::Pass(effects) if effects.transaction.is_some()))
     }
 
-    /// Whether a statement needs more of the proxy than to pass rows on.
+    /// Whether the proxy takes the rows of one of its statements itself.
     pub fn takes_steps(&self) -> bool {
         self.planned.iter().any(|one| takes_steps(&one.plan))
     }
 
-    /// Whether a row that is locked by it would be read with more columns now.
+    /// Whether a plan made now would read more columns from a row that it locks.
     pub fn is_narrow(&self) -> bool {
         let locks = self.planned.first().and_then(|one| match &one.plan {
             Plan::One(translated, _) => translated.locks.as_ref(),
@@ -131,8 +131,8 @@ impl TextPlan {
         locks.is_some_and(|locks| self.loaded.incremented_count(&locks.table) > self.widened)
     }
 
-    /// What a statement of the client's becomes on the server under the client's own name. None:
-    /// it goes on as it came.
+    /// The server's statement that gets the name of the client's. None: the client's statement is
+    /// forwarded unchanged.
     pub fn front(&self, index: usize) -> Option<ServerStatement> {
         let role = match &self.planned.get(index)?.plan {
             Plan::Pass(_) | Plan::Copy(_) => return None,
@@ -150,8 +150,8 @@ impl TextPlan {
         }
     }
 
-    /// The statement of the server whose rows are the client's. None: as [`Self::front`], or none
-    /// is.
+    /// The server's statement whose rows the client gets. None: the client's statement is forwarded
+    /// unchanged, or the proxy makes the rows.
     pub fn answering(&self, index: usize) -> Option<ServerStatement> {
         match &self.planned.get(index)?.plan {
             Plan::ReadModifyWrite(_) => Some(ServerStatement {
@@ -176,27 +176,27 @@ impl TextPlan {
         }
     }
 
-    /// A statement of the server with parameters.
+    /// The text of a statement of the server, with parameters.
     #[inline]
     pub fn server_text(&self, at: ServerStatement) -> Option<&ServerText> {
         let found = self.texts.iter().find(|(known, _)| *known == at);
         found.map(|(_, text)| text)
     }
 
-    /// Whether a statement has more values than a message can carry.
+    /// Whether a statement has more parameters than a message can carry.
     pub fn is_too_long(&self) -> bool {
         let mut texts = self.texts.iter();
         texts.any(|(_, text)| text.slots.len() > usize::from(u16::MAX))
     }
 
-    /// Columns that come back; empty: rows go on as they are.
+    /// The columns that the server returns. Empty: rows are forwarded unchanged.
     #[inline]
     pub fn outputs(&self, at: ServerStatement) -> &[Output] {
         self.translated(at)
             .map_or(&[], |translated| &translated.outputs)
     }
 
-    /// Whether a statement stands behind one that ends the transaction, or a part of it.
+    /// Whether a statement follows one that ends the transaction or rolls back to a savepoint.
     pub fn goes_on_behind_an_end(&self) -> bool {
         let transactions = (0..self.planned.len()).map(|index| {
             let effects = self.effects(index);
@@ -211,7 +211,7 @@ impl TextPlan {
         behind.any(|transaction| transaction.is_none())
     }
 
-    /// What a statement changes.
+    /// The effects of a statement.
     pub fn effects(&self, index: usize) -> Option<&Effects> {
         Some(self.planned.get(index)?.plan.effects())
     }
@@ -224,7 +224,7 @@ fn takes_steps(plan: &Plan) -> bool {
     }
 }
 
-/// The statements that the server gets.
+/// The statements that the server gets for a plan.
 fn parts(plan: &Plan) -> Vec<(Role, &Translated)> {
     match plan {
         Plan::Pass(_) | Plan::Copy(_) => Vec::new(),
@@ -263,8 +263,8 @@ impl ServerText {
     }
 }
 
-/// Plans by schema and text, while that schema is in use. Two generations: what was not asked for
-/// while one filled up goes with the next.
+/// The plan cache: plans by schema and text. It has two generations. When the young one is full it
+/// becomes the old one, and plans of the old one that were not used since are dropped.
 #[derive(Debug, Default)]
 pub struct PlanCache {
     generations: Mutex<Generations>,
@@ -280,7 +280,7 @@ struct Generations {
 }
 
 impl PlanCache {
-    /// The plan of a text under a schema.
+    /// Finds the plan of a text under a schema.
     pub fn find(&self, version: u64, text: &str) -> Option<Arc<TextPlan>> {
         let mut generations = self.lock();
         let young = generations.young.get(&version);
@@ -292,7 +292,7 @@ impl PlanCache {
         Some(plan)
     }
 
-    /// Keeps a plan, while what it was made for is in use.
+    /// Caches a plan, unless its schema is retired.
     pub fn keep(&self, text: &str, plan: &Arc<TextPlan>) {
         if text.len() > TEXT_SIZE_MAX {
             return;
@@ -303,12 +303,12 @@ impl PlanCache {
         }
     }
 
-    /// Gives up the plans under a schema that is retired.
+    /// Drops the plans under a schema that is retired.
     pub fn forget(&self, version: u64) {
         self.lock().forget(version);
     }
 
-    /// How many plans are kept.
+    /// How many plans are cached.
     pub fn count(&self) -> usize {
         let generations = self.lock();
         let texts = generations.young.values().chain(generations.old.values());

@@ -1,4 +1,4 @@
-//! What all sessions know of protected columns: rules, schemas of databases, plans, sealer.
+//! What all sessions share about protected columns: rules, schemas of databases, plans, keys.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -24,36 +24,36 @@ mod tests;
 pub use freshness::Freshness;
 use seen::Seen;
 
-/// Search paths of a database whose plans all sessions share.
+/// How many search paths of a database have plans that all sessions share.
 const PATHS_MAX: usize = 64;
-/// Rows that are fetched at most to finish one statement, where nobody says otherwise.
+/// Default limit of the rows fetched to finish one statement.
 const FINISH_ROWS_MAX: usize = 100_000;
-/// Bytes that are kept at most to finish one statement, where nobody says otherwise.
+/// Default limit of the bytes kept to finish one statement.
 const FINISH_BYTES_MAX: usize = 128 << 20;
-/// What a field of COPY may have, where nobody says otherwise.
+/// Default limit of a field of COPY, in bytes.
 const FIELD_SIZE_MAX: usize = 256 << 20;
-/// How often sessions look whether somebody changed the catalogues past them, where nobody says
-/// otherwise.
+/// Default interval at which sessions check whether the catalogues were changed directly at the
+/// server.
 pub const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// Warnings that are remembered, so that each is logged once.
+/// How many warnings are remembered, so that each is logged once.
 const WARNINGS_MAX: usize = 1000;
 
-/// What statements may cost the proxy.
+/// Limits on what one statement may cost the proxy.
 struct Limits {
-    /// Rows that are fetched to finish one.
+    /// Rows fetched to finish one statement.
     finish_rows_max: usize,
-    /// Bytes that are kept to finish one.
+    /// Bytes kept to finish one statement.
     finish_bytes_max: usize,
     /// Bytes of a field of COPY.
     field_size_max: usize,
 }
 
-/// What all sessions know.
+/// What all sessions share.
 pub struct Protection {
     rules: Rules,
     root: Root,
     databases: Mutex<HashMap<String, Database>>,
-    /// Counts what is published and forgotten, of all databases.
+    /// Counts publications and invalidations of schemas, over all databases.
     changes: AtomicU64,
     plans: PlanCache,
     counters: Counters,
@@ -66,10 +66,10 @@ pub struct Protection {
     now: fn() -> i64,
 }
 
-/// What is known of a database.
+/// The state of a database.
 #[derive(Default)]
 struct Database {
-    /// How often its schema changed.
+    /// How many times its schema was invalidated.
     forgets: u64,
     published: Option<Published>,
     seen: Seen,
@@ -77,17 +77,17 @@ struct Database {
     watch: Option<Arc<Watch>>,
 }
 
-/// What was read of a database.
+/// What a session read from the catalogues of a database.
 pub struct Reading {
     /// Relations and rules.
     pub schema: Schema,
-    /// What [`sql_rewrite::fingerprint_of`] the catalogues was, or before.
+    /// [`sql_rewrite::fingerprint_of`] the catalogues when they were read, or earlier.
     pub fingerprint: String,
-    /// What [`Protection::forgets`] was before it was read.
+    /// The value of [`Protection::forgets`] before the reading began.
     pub forgets: u64,
 }
 
-/// What was last seen of a database.
+/// The schema of a database that was published last.
 struct Published {
     generation: u64,
     schema: Schema,
@@ -103,7 +103,7 @@ impl fmt::Debug for Protection {
 }
 
 impl Protection {
-    /// Rules, the key, and a clock.
+    /// Makes it from rules, the root key and a clock.
     pub fn new(rules: Rules, root: Root, now: fn() -> i64) -> Self {
         Self {
             rules,
@@ -125,60 +125,61 @@ impl Protection {
         }
     }
 
-    /// Whether tables that are made get a check by which the server itself refuses plaintext; they
-    /// do where nobody says otherwise.
+    /// Sets whether new tables get a check with which the server itself refuses plaintext. The
+    /// default is yes.
     #[must_use]
     pub fn with_guards(mut self, guards: bool) -> Self {
         self.rules.leaves_guards_out = !guards;
         self
     }
 
-    /// With another limit of the rows that are fetched to finish one statement.
+    /// Sets the limit of the rows fetched to finish one statement.
     #[must_use]
     pub fn with_finish_rows_max(mut self, rows: usize) -> Self {
         self.limits.finish_rows_max = rows;
         self
     }
 
-    /// With another limit of the bytes that are kept to finish one statement.
+    /// Sets the limit of the bytes kept to finish one statement.
     #[must_use]
     pub fn with_finish_bytes_max(mut self, bytes: usize) -> Self {
         self.limits.finish_bytes_max = bytes;
         self
     }
 
-    /// With another limit of a field of COPY.
+    /// Sets the limit of a field of COPY, in bytes.
     #[must_use]
     pub fn with_field_size_max(mut self, size: usize) -> Self {
         self.limits.field_size_max = size;
         self
     }
 
-    /// With sessions that look, at most this often, whether the catalogues changed past them.
+    /// Makes sessions check, at most this often, whether the catalogues were changed directly at
+    /// the server.
     #[must_use]
     pub fn with_check_interval(mut self, interval: Duration) -> Self {
         self.check_interval = Some(interval);
         self
     }
 
-    /// With databases that are watched: what is known of them is good for so long.
+    /// Has each database watched. A schema is valid for this long after the server was last heard.
     #[must_use]
     pub fn with_lease(mut self, lease: Duration) -> Self {
         self.lease = Some(lease);
         self
     }
 
-    /// How many bytes are kept at most to finish one statement.
+    /// The limit of the bytes kept to finish one statement.
     pub fn finish_bytes_max(&self) -> usize {
         self.limits.finish_bytes_max
     }
 
-    /// What a field of COPY may have.
+    /// The limit of a field of COPY, in bytes.
     pub fn field_size_max(&self) -> usize {
         self.limits.field_size_max
     }
 
-    /// How many rows are fetched at most to finish one statement.
+    /// The limit of the rows fetched to finish one statement.
     pub fn finish_rows_max(&self) -> usize {
         self.limits.finish_rows_max
     }
@@ -188,12 +189,12 @@ impl Protection {
         (self.now)()
     }
 
-    /// What was done so far.
+    /// The counters of all sessions.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// How many plans are kept.
+    /// How many plans are cached.
     pub fn plans_cached(&self) -> u64 {
         self.plans.count() as u64
     }
@@ -203,7 +204,7 @@ impl Protection {
         &self.rules
     }
 
-    /// Tells the log of a fault between rules and a database, unless it has been told of it.
+    /// Logs a mismatch of rules and a database, each only once.
     pub fn warn_once(&self, database: &str, warning: String) {
         let warnings = self.warnings.lock();
         let mut warnings = warnings.unwrap_or_else(PoisonError::into_inner);
@@ -213,25 +214,26 @@ impl Protection {
         }
     }
 
-    /// The state of a database that was published last; None: nobody looked yet.
+    /// The number of the published schema of a database. None: none has been read yet.
     pub fn generation(&self, database: &str) -> Option<u64> {
         let databases = self.lock();
         let published = databases.get(database)?.published.as_ref();
         published.map(|known| known.generation)
     }
 
-    /// How often the schema of a database changed: what was read while this grew may be old.
+    /// How many times the schema of a database was invalidated. A reading during which this number
+    /// grew may be outdated.
     pub fn forgets(&self, database: &str) -> u64 {
         self.lock().get(database).map_or(0, |known| known.forgets)
     }
 
-    /// While this is the same, so is every [`Self::generation`], and every [`Self::forgets`], that
-    /// was asked for after it.
+    /// A number that grows with every change of [`Self::generation`] or [`Self::forgets`] of any
+    /// database.
     pub fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// The schema of a database changed: every session looks again before its next plan.
+    /// Invalidates the schema of a database: every session reads it again before its next plan.
     pub fn forget(&self, database: &str) {
         let mut databases = self.lock();
         let known = databases.entry(database.to_owned()).or_default();
@@ -242,7 +244,7 @@ impl Protection {
         self.retire_all(published);
     }
 
-    /// When the catalogues of a database are looked at next; None: nobody looks.
+    /// The schedule of checks of the catalogues of a database. None: there are no checks.
     pub fn freshness(&self, database: &str) -> Option<Arc<Freshness>> {
         let interval = self.check_interval?;
         let mut databases = self.lock();
@@ -253,7 +255,7 @@ impl Protection {
         Some(Arc::clone(freshness))
     }
 
-    /// The watch over a database; None: nobody watches.
+    /// The watch over a database. None: databases are not watched.
     pub fn watch(&self, name: &[u8], database: &str) -> Option<Arc<Watch>> {
         let lease = self.lease?;
         let mut databases = self.lock();
@@ -262,9 +264,9 @@ impl Protection {
         Some(Arc::clone(known.watch.get_or_insert_with(new)))
     }
 
-    /// Compares the catalogues as somebody saw them with those that were published, and forgets
-    /// these where they changed. `forgets` is what [`Self::forgets`] was before they were looked
-    /// at: who looked earlier than what is published was read tells nothing of it.
+    /// Compares a fingerprint of the catalogues with that of the published schema, and invalidates
+    /// the schema if they differ. `forgets` is the value of [`Self::forgets`] before the catalogues
+    /// were read: a fingerprint older than the published schema is ignored.
     pub fn compare(&self, database: &str, fingerprint: &str, forgets: u64) {
         let databases = self.lock();
         let known = databases
@@ -279,8 +281,8 @@ impl Protection {
         }
     }
 
-    /// What was published last, as names mean it in a session: what that goes by, `own`, where it
-    /// is the same, so that its plans hold.
+    /// The published schema with the search path of a session. If the session's current one, `own`,
+    /// is still right, it is returned, so that its plans stay valid.
     pub fn adopt(
         &self,
         database: &str,
@@ -299,7 +301,7 @@ impl Protection {
         if has_none && let Some(loaded) = known.by_path.get(path) {
             return Some(Arc::clone(loaded));
         }
-        // Whoever makes up search paths without end gets plans of his own each time.
+        // A client that keeps inventing search paths gets plans that are not shared.
         let is_shared = has_none && known.by_path.len() < PATHS_MAX;
         let mut schema = known.schema.clone();
         schema.search_path.clone_from(path);
@@ -319,16 +321,16 @@ impl Protection {
         Some(loaded)
     }
 
-    /// A session goes by it no more. What no other has is retired.
+    /// A session no longer uses it. It is retired unless other sessions share it.
     pub fn release(&self, loaded: &Loaded) {
         if !loaded.is_shared {
             self.retire(loaded);
         }
     }
 
-    /// Plans that are kept would keep it, with all its relations.
+    /// Drops its plans from the cache: they would keep it alive, with all its relations.
     fn retire(&self, loaded: &Loaded) {
-        // First this: who keeps a plan looks at it with the cache locked.
+        // Before the cache is cleared: adding a plan checks this flag with the cache locked.
         loaded.is_retired.store(true, Ordering::Release);
         self.plans.forget(loaded.version);
     }
@@ -340,8 +342,8 @@ impl Protection {
         }
     }
 
-    /// What was just read; for all sessions where `is_public`. None: it changed meanwhile, and is
-    /// to be read again.
+    /// Takes a schema that was just read, and publishes it to all sessions if `is_public`. None:
+    /// the schema changed in the meantime and must be read again.
     ///
     /// # Errors
     /// There are no keys for its columns.
@@ -408,7 +410,7 @@ impl Protection {
         Ok(plan)
     }
 
-    /// The plan of a text that names concern which its session has given: it is kept for nobody.
+    /// The plan of a text that may name objects of its session, such as cursors. It is not cached.
     ///
     /// # Errors
     /// It is refused.

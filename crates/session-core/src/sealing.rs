@@ -78,14 +78,14 @@ impl Sealer {
         })
     }
 
-    /// The value that was sealed. None: the bytes are none of this column's.
+    /// Opens a sealed value. None: the bytes were not sealed for this column.
     #[inline]
     pub fn open(&self, column: ColumnId, sealed: &[u8]) -> Option<Value> {
         self.codec.open(column.0 as usize, sealed).ok()
     }
 }
 
-/// What is said of a value that does not open.
+/// The message about a value that does not open.
 pub fn unopened(column: &ProtectedColumn) -> String {
     format!(
         "a value of {}.{}.{} does not open: it was changed, moved, or sealed by another key",
@@ -93,7 +93,7 @@ pub fn unopened(column: &ProtectedColumn) -> String {
     )
 }
 
-/// Randomness that is asked of the system at once: a call for each value would cost more than
+/// Randomness that is drawn from the system at once: a call for each value would cost more than
 /// sealing it.
 const NONCES_SIZE: usize = 128 * VALUE_NONCE_SIZE;
 

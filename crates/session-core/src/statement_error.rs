@@ -1,6 +1,5 @@
-//! Why a statement fails at the proxy. No wire knows of it: each maps it to its own message and
-//! codes, PostgreSQL's in
-//! `session-postgres/session/failure.rs`.
+//! Why a statement fails at the proxy. Each protocol maps these errors to its own messages and
+//! codes: PostgreSQL in `session-postgres/session/failure.rs`.
 
 use column_types::ValueError;
 use sql_plan::Refusal;

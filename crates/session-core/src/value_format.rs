@@ -5,10 +5,10 @@ use std::fmt;
 use column_types::{LogicalType, TextContext, Value, ValueError};
 use finish::Elements;
 
-/// How a value stands in a message: in PostgreSQL the code of a format, text or binary.
+/// How a value is encoded in a message. PostgreSQL has format codes: text or binary.
 ///
-/// What is generic over it is compiled for each wire. A wire without arrays gives an error for
-/// them: its plans have none.
+/// Code that is generic over it is compiled for each protocol. A protocol without arrays returns
+/// errors for them: its plans contain none.
 pub trait ValueFormat: Copy + fmt::Debug + 'static {
     /// The format of values that the proxy asks for itself.
     const BINARY: Self;
@@ -17,22 +17,22 @@ pub trait ValueFormat: Copy + fmt::Debug + 'static {
     /// What a message to the server may have, in bytes.
     const MESSAGE_SIZE_MAX: usize;
 
-    /// The type that a client has declared a parameter to have, by the wire's number for it.
+    /// The declared type of a parameter, by the protocol's number for it.
     ///
     /// # Errors
     /// No protected column can have it.
     fn declared(number: u32) -> Result<LogicalType, ValueError>;
 
-    /// The type of the elements of such an array.
+    /// The type of the elements of a parameter that is declared as an array.
     ///
     /// # Errors
-    /// It is none, or no protected column can have its elements.
+    /// It is not an array, or no protected column can have its elements.
     fn declared_elements(number: u32) -> Result<LogicalType, ValueError>;
 
-    /// Reads a value as one of a type.
+    /// Reads a value of a type.
     ///
     /// # Errors
-    /// It is none, or the format is not known.
+    /// The bytes are not a value of the type, or the format is unknown.
     fn read(
         self,
         bytes: &[u8],
@@ -43,7 +43,7 @@ pub trait ValueFormat: Copy + fmt::Debug + 'static {
     /// Appends a value of a type.
     ///
     /// # Errors
-    /// It cannot be written, or the format is not known.
+    /// The value cannot be written, or the format is unknown.
     fn write(
         self,
         value: &Value,
@@ -55,7 +55,7 @@ pub trait ValueFormat: Copy + fmt::Debug + 'static {
     /// Reads an array of values of a type.
     ///
     /// # Errors
-    /// It is none, or has too many elements.
+    /// The bytes are not such an array, or it has too many elements.
     fn read_array(
         self,
         bytes: &[u8],
@@ -63,11 +63,11 @@ pub trait ValueFormat: Copy + fmt::Debug + 'static {
         context: &TextContext,
     ) -> Result<Elements, ValueError>;
 
-    /// The bytes of a sealed value, which came in this format; `memory` has them where they had to
-    /// be decoded. None: they are no bytes as this wire writes them.
+    /// The bytes of a sealed value that came in this format. They are decoded into `memory` if
+    /// necessary. None: they cannot be decoded.
     fn sealed<'a>(self, bytes: &'a [u8], memory: &'a mut Vec<u8>) -> Option<&'a [u8]>;
 
-    /// Appends an array of sealed values, each written by `seal`; false: it is NULL.
+    /// Appends an array of sealed values, each written by `seal`, which returns false for NULL.
     ///
     /// # Errors
     /// The first of `seal`.
@@ -77,8 +77,9 @@ pub trait ValueFormat: Copy + fmt::Debug + 'static {
         out: &mut Vec<u8>,
     ) -> Result<(), ValueError>;
 
-    /// The sealed values that the server has gathered in a field; NULL is an element of None. An
-    /// element is an error where the bytes end before it, and all is None where they are no array.
+    /// The sealed values that the server has gathered in a field, as an array. None: the bytes are
+    /// not an array of one dimension. An element is None for NULL, and an error if the bytes end
+    /// early.
     fn gathered(bytes: &[u8]) -> Option<impl Iterator<Item = Result<Option<&[u8]>, CutShort>>>;
 }
 

@@ -1,8 +1,8 @@
-//! What sessions hear of the connection by which the rim (the proxy) watches their database.
+//! The state that sessions share with the connection over which a proxy watches their database.
 //!
-//! What is known of a schema is held under a lease: who has not heard from the server for so long
-//! plans nothing for that database. So whoever waits for another proxy waits no longer than that.
-//! Nothing here waits by a clock: the rim puts the lease as a limit around each wait.
+//! A schema is valid under a lease: a proxy that has not heard from the server for that long plans
+//! nothing for the database. So nobody has to wait for another proxy longer than the lease.
+//! Nothing here waits by a clock: the caller puts the lease around each wait as its limit.
 
 use std::future::pending;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -13,54 +13,54 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::statement_error::StatementError;
 
-/// A change that was announced.
+/// A change of the schema that was announced to other proxies.
 #[derive(Debug)]
 pub struct Announced {
-    /// Told when every proxy has confirmed it.
+    /// Resolves when every proxy has confirmed the change.
     confirmed: oneshot::Receiver<()>,
     lease: Duration,
 }
 
 impl Announced {
-    /// Ends when every proxy has confirmed the change; never, where the connection has ended, and
-    /// with it the knowledge of who has confirmed.
+    /// Ends when every proxy has confirmed the change. Never ends if the connection is lost, since
+    /// then nobody knows who has confirmed.
     pub async fn all_confirmed(self) {
         if self.confirmed.await.is_err() {
             pending::<()>().await;
         }
     }
 
-    /// How long to wait for that at most.
+    /// The longest time to wait for the confirmations.
     pub fn lease(&self) -> Duration {
         self.lease
     }
 }
 
-/// Changes that are to be announced, and whom to tell when every proxy has confirmed one.
+/// Changes to announce, each with a sender to use when every proxy has confirmed it.
 pub type Requests = mpsc::UnboundedReceiver<oneshot::Sender<()>>;
 
 /// The watch over a database.
 #[derive(Debug)]
 pub struct Watch {
-    /// The name that the database has, as far as it is text.
+    /// The name of the database. None: it is not UTF-8.
     name: Option<String>,
-    /// By what its schema is known.
+    /// The key under which its schema is shared.
     known_as: String,
     lease: Duration,
     began: Instant,
-    /// One more than the milliseconds since then at which a question was asked that the server has
-    /// answered. 0: the connection has not shown to others yet that it listens.
+    /// When the last query was sent that the server has answered: one more than the milliseconds
+    /// since `began`. 0: the connection has not shown other proxies yet that it listens.
     heard_ms: AtomicU64,
-    /// That has become later.
+    /// Notified when `heard_ms` grows.
     heard: Notify,
     announce: mpsc::UnboundedSender<oneshot::Sender<()>>,
-    /// None: the connection's task has it.
+    /// None: the task of the connection has taken them.
     requests: Mutex<Option<Requests>>,
     sessions: AtomicUsize,
 }
 
 impl Watch {
-    /// The watch over a database of this name, which nobody has heard of yet.
+    /// The watch over a database of this name, before its connection is open.
     pub fn new(name: &[u8], known_as: &str, lease: Duration) -> Self {
         let (announce, requests) = mpsc::unbounded_channel();
         Self {
@@ -76,22 +76,22 @@ impl Watch {
         }
     }
 
-    /// The name that the database has, as far as it is text.
+    /// The name of the database. None: it is not UTF-8.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// By what its schema is known.
+    /// The key under which its schema is shared.
     pub fn known_as(&self) -> &str {
         &self.known_as
     }
 
-    /// How long statements are planned without that the server was heard of.
+    /// How long statements are planned without an answer of the server.
     pub fn lease(&self) -> Duration {
         self.lease
     }
 
-    /// Refuses to go by what is known, where the server was not heard of for too long.
+    /// Checks that the server has answered within the lease.
     ///
     /// # Errors
     /// The lease has ended.
@@ -114,11 +114,11 @@ impl Watch {
         })
     }
 
-    /// Ends when the server was heard of within the lease.
+    /// Ends as soon as the server has answered within the lease.
     pub async fn until_heard(&self) {
         loop {
             let mut heard = std::pin::pin!(self.heard.notified());
-            // First listen, then look: what is heard in between is not missed.
+            // Register first, then check: nothing is missed in between.
             heard.as_mut().enable();
             if self.has_heard(Instant::now()) {
                 return;
@@ -127,10 +127,10 @@ impl Watch {
         }
     }
 
-    /// Has all proxies told that the schema changed.
+    /// Has the other proxies told that the schema changed.
     pub fn announce(&self) -> Announced {
         let (done, confirmed) = oneshot::channel();
-        // Where nobody takes it, whoever waits for it is told at once.
+        // If no task takes the request, the receiver fails at once.
         let _ = self.announce.send(done);
         Announced {
             confirmed,
@@ -138,7 +138,7 @@ impl Watch {
         }
     }
 
-    /// A question that was asked then has an answer.
+    /// Notes that the server has answered a query sent at this time.
     pub fn note_heard(&self, asked: Instant) {
         let since = asked.saturating_duration_since(self.began);
         let since_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
@@ -147,19 +147,20 @@ impl Watch {
         self.heard.notify_waiters();
     }
 
-    /// A session of the database begins.
+    /// Counts a session of the database, until the returned value is dropped.
     pub fn begin_session(self: &Arc<Self>) -> Watching {
         self.sessions.fetch_add(1, Ordering::SeqCst);
         Watching(Arc::clone(self))
     }
 
-    /// For the task that keeps the connection. None: there is one that has them.
+    /// Takes the requests for a task that keeps the connection. None: another task has them.
     pub fn take_requests(&self) -> Option<Requests> {
         let requests = self.requests.lock();
         requests.unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// The task ends, unless a session has begun meanwhile.
+    /// Returns the requests when the task ends. Some: a session has begun meanwhile, so the task
+    /// must go on.
     pub fn give_back(&self, requests: Requests) -> Option<Requests> {
         let own = self.requests.lock();
         *own.unwrap_or_else(PoisonError::into_inner) = Some(requests);
@@ -169,7 +170,7 @@ impl Watch {
         }
     }
 
-    /// Whether a session of the database goes on.
+    /// Whether the database has a session.
     pub fn is_wanted(&self) -> bool {
         self.sessions.load(Ordering::SeqCst) > 0
     }

@@ -1,13 +1,12 @@
-//! A session: bytes of client and server go in, bytes for both come out. No I/O happens here.
+//! A session takes bytes of the client and of the server, and gives bytes for both. It does no I/O.
 //!
-//! Messages that only pass are not looked into: a run of them is copied as it came, and may be cut
-//! anywhere, so that no message has to fit into memory.
+//! Messages that are forwarded unchanged are not parsed: a run of them is copied, and may be cut
+//! anywhere, so that such a message need not fit into memory.
 //!
 //! Invariants:
-//! 1. What a side sent is taken in its order; what is not taken yet waits in its [`Input`].
-//! 2. Nothing of the client but answers to the server's questions goes to the server before the
-//!    server is ready.
-//! 3. After [`Session::has_ended`] nothing is taken any more; what is to be sent still leaves.
+//! 1. Bytes of each side are processed in order. Those not processed yet wait in its [`Input`].
+//! 2. Until the server is ready, the client's messages reach it only as answers to its questions.
+//! 3. After [`Session::has_ended`] nothing more is taken; bytes that wait are still sent.
 
 use std::sync::Arc;
 
@@ -45,33 +44,32 @@ use due::Due;
 use incoming::{Input, Rest};
 use protected::{Outputs, Protected};
 
-/// Bytes that may wait for the side that does not take them, until the other side is not read any
-/// more.
+/// When this many bytes wait to be sent to one side, the other side is not read.
 pub const WAITING_MAX: usize = 256 * 1024;
 
-/// What a session is told when it begins.
+/// The circumstances of a session.
 #[derive(Debug)]
 pub struct Terms {
     /// Whether the client is connected by TLS.
     pub client_tls: bool,
     /// Whether the server is connected by TLS.
     pub server_tls: bool,
-    /// Whether both show the same certificate: what the client binds its login to is then what the
-    /// server expects.
+    /// Whether proxy and server show the same certificate, so that the client's channel binding is
+    /// the one that the server expects.
     pub certificate_is_shared: bool,
-    /// Whether the server must ask the client who it is. Unasked, it would go by the user of the
-    /// proxy's process.
+    /// Whether the server must authenticate the client. Otherwise it might take the client for the
+    /// user of the proxy's process.
     pub must_be_asked: bool,
-    /// Largest message that is looked into.
+    /// Limit of a message that is parsed, in bytes.
     pub message_size_max: usize,
-    /// Whom the client names to cancel, and the secret for that, cut to the size that the server's
-    /// has. None: it is told what the server says, for it asks the server itself.
+    /// Process number and secret for the client's cancel requests; the secret is truncated to the
+    /// size of the server's. None: the client gets the server's own, and asks the server itself.
     pub cancel_key: Option<(u32, [u8; 32])>,
-    /// Rules, and the database. None: everything passes.
+    /// Rules and the database. None: everything is forwarded unchanged.
     pub protection: Option<(Arc<Protection>, Database)>,
 }
 
-/// What the server wants to hear to cancel a statement of a session.
+/// What the server expects in a request to cancel a statement of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerKey {
     /// The server's process.
@@ -83,46 +81,46 @@ pub struct ServerKey {
 /// One session.
 #[derive(Debug)]
 pub struct Session {
-    /// What the client is sent next.
+    /// Bytes for the client.
     pub to_client: Outbox,
-    /// What the server is sent next.
+    /// Bytes for the server.
     pub to_server: Outbox,
     terms: Terms,
     phase: Phase,
-    /// Boxed: without rules there is none.
+    /// Boxed, since it is large and missing without rules.
     protected: Option<Box<Protected>>,
     from_client: Input,
     from_server: Input,
     server_key: Option<ServerKey>,
-    /// Only where nothing is protected.
+    /// Used only without rules.
     due: Due,
     closing: Closing,
 }
 
-/// How a session comes to its end.
+/// How a session ends.
 #[derive(Debug, Default)]
 struct Closing {
-    /// It ends as soon as it is between transactions.
+    /// It is to end as soon as it is between transactions.
     is_draining: bool,
-    /// Whether the client was told that the session is over, or has said so itself: until it closes
-    /// its socket it may wait for the server to do so.
+    /// Whether client or server has announced the end of the session, so that no further error is
+    /// sent to the client.
     told_the_end: bool,
-    /// Whether it ended by what the client sent.
+    /// Whether an error in the client's messages ended it.
     client_erred: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// The server has not let the client in.
+    /// The server has not accepted the client.
     Authenticating {
-        /// The server offered channel binding, and the client was not told.
+        /// The server offered channel binding, and the offer was removed for the client.
         offer_was_cut: bool,
-        /// The next answer of the client chooses a mechanism.
+        /// The client's next answer chooses a SASL mechanism.
         sasl_begins: bool,
-        /// The server has asked the client who it is.
+        /// The server has asked the client to authenticate.
         was_asked: bool,
     },
-    /// It has, and has not said that it is ready. It may ask for no password any more.
+    /// The server has accepted the client and is not ready yet. It must not ask for a password now.
     Starting,
     Ready,
     Ended,
@@ -131,17 +129,17 @@ enum Phase {
 /// What to do with a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MessageAction {
-    /// It goes on unread.
+    /// Forward it without parsing.
     Pass,
-    /// It is read as a whole.
+    /// Parse it as a whole.
     Read,
-    /// It, and all behind it, waits.
+    /// Leave it, and all that follows, for later.
     Wait,
-    /// It, and all behind it, waits until the server has answered what the proxy asks it first.
+    /// Leave it, and all that follows, until the server has answered a query of the proxy's own.
     Ask,
-    /// It goes nowhere: the server would leave it out.
+    /// Drop it: the server would ignore it.
     Drop,
-    /// Its body is read in the pieces in which it comes, whatever its size is.
+    /// Process its body piece by piece as it comes, whatever its size.
     Copy,
 }
 
@@ -199,26 +197,26 @@ impl Session {
         }
     }
 
-    /// Takes what the client sent.
+    /// Takes bytes of the client.
     pub fn client_bytes(&mut self, bytes: &[u8]) {
         self.bytes(Side::Client, bytes);
     }
 
-    /// Takes what the server sent.
+    /// Takes bytes of the server.
     pub fn server_bytes(&mut self, bytes: &[u8]) {
         self.bytes(Side::Server, bytes);
         if !self.from_client.held.is_empty() {
-            // It may have waited for what the server just said.
+            // It may have waited for this answer of the server.
             self.bytes(Side::Client, &[]);
         }
     }
 
-    /// The client sends no more.
+    /// Notes that the client has closed its side.
     pub fn client_closed(&mut self) {
         self.phase = Phase::Ended;
     }
 
-    /// The server sends no more.
+    /// Notes that the server has closed its side.
     pub fn server_closed(&mut self) {
         if self.phase != Phase::Ended {
             let message = "server closed the connection unexpectedly";
@@ -226,27 +224,27 @@ impl Session {
         }
     }
 
-    /// The proxy is to stop: the session ends as soon as it is between transactions, or at once.
+    /// Ends the session as soon as it is between transactions, or at once.
     pub fn drain(&mut self, at_once: bool) {
         self.closing.is_draining = true;
         if self.phase != Phase::Ended && (at_once || self.is_between_transactions()) {
-            // PostgreSQL's own words, which drivers know.
+            // PostgreSQL's own message, which drivers recognise.
             let message = "terminating connection due to administrator command";
             self.end(&Failure::fatal(SqlState::ADMIN_SHUTDOWN, message));
         }
     }
 
-    /// Whether nothing more is taken.
+    /// Whether the session takes no more bytes.
     pub fn has_ended(&self) -> bool {
         self.phase == Phase::Ended
     }
 
-    /// Whether the server has taken the client's word for who it is.
+    /// Whether the server has accepted the client and is ready.
     pub fn has_begun(&self) -> bool {
         self.phase == Phase::Ready
     }
 
-    /// Whether it ended by what the client sent, which may not be all that it is sending.
+    /// Whether an error in the client's messages ended it. The client may still be sending.
     pub fn client_erred(&self) -> bool {
         self.closing.client_erred
     }
@@ -266,17 +264,17 @@ impl Session {
         !self.has_ended() && self.to_client.waiting() < WAITING_MAX
     }
 
-    /// What the server wants to hear to cancel; once, as soon as it is known.
+    /// The key for cancel requests. It is given once, as soon as it is known.
     pub fn take_server_key(&mut self) -> Option<ServerKey> {
         self.server_key.take()
     }
 
-    /// The watch over its database, once the server has let the client in.
+    /// The watch over its database, once the server has accepted the client.
     pub fn watch(&self) -> Option<Arc<Watch>> {
         self.protected.as_ref()?.watch().cloned()
     }
 
-    /// What is to be waited for before the client is sent more; once.
+    /// Announced changes to wait for before more is sent to the client. Each is given once.
     pub fn take_announced(&mut self) -> Vec<Announced> {
         let protected = self.protected.as_mut();
         protected.map_or_else(Vec::new, |protected| protected.take_announced())
@@ -291,8 +289,8 @@ impl Session {
         is_idle && self.from_client.held.is_empty() && self.from_client.passing == 0
     }
 
-    /// Whether the first message that is held needs more bytes to be whole. One of rows is taken in
-    /// pieces, once its COPY has begun.
+    /// Whether the first message that waits is incomplete. CopyData is processed in pieces once its
+    /// COPY has begun.
     fn client_message_is_cut(&self) -> bool {
         let held = &self.from_client.held;
         match Header::read(held, self.terms.message_size_max) {
@@ -307,7 +305,7 @@ impl Session {
         let mut held = std::mem::take(&mut self.input(side).held);
         let taken = if held.is_empty() {
             self.take(side, bytes).map(|taken| {
-                // The usual case: nothing is left, and nothing was copied.
+                // Usually nothing is left, so nothing is copied.
                 held.extend_from_slice(&bytes[taken..]);
             })
         } else {
@@ -333,9 +331,9 @@ impl Session {
         }
     }
 
-    /// Takes messages from the start of `bytes`, and says how many bytes that were.
+    /// Processes messages from the start of `bytes`. Returns how many bytes it took.
     fn take(&mut self, side: Side, bytes: &[u8]) -> Result<usize, End> {
-        // Where the run begins that passes.
+        // Start of the run of bytes that is forwarded.
         let mut run = 0;
         let mut at = 0;
         while at < bytes.len() && !self.has_ended() {
@@ -377,7 +375,7 @@ impl Session {
                     break;
                 }
                 MessageAction::Read => {
-                    // Only now is the size the proxy's business.
+                    // The limit holds only for messages that are parsed.
                     Header::read(&bytes[at..], self.terms.message_size_max)?;
                     if !self.has_begun() && side == Side::Client && header.size > WAITING_MAX {
                         let message = "the message is too long for one before the login has ended";
@@ -397,7 +395,8 @@ impl Session {
         Ok(at)
     }
 
-    /// Takes what is there of a message that need not be whole, and says how many bytes that were.
+    /// Processes the part that is there of a message that need not be whole. Returns how many bytes
+    /// it took.
     fn take_piece(&mut self, side: Side, bytes: &[u8]) -> Result<usize, End> {
         let input = self.input(side);
         let size = input.passing.min(bytes.len());

@@ -1,26 +1,26 @@
-//! How old what is known of a database may be: when its catalogues are looked at again.
+//! When the catalogues of a database are checked again.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A look may take one part in this many of the time until the next.
+/// A check may take at most one part in this many of the time until the next one.
 const SHARE: u32 = 20;
 
-/// When a database is looked at next. All its sessions share it: the first that has a statement to
-/// plan then asks for all. Where no answer came for one interval more, as after a time without
-/// statements, each asks for itself.
+/// When a database is checked next. All its sessions share this: the first that has a statement to
+/// plan then checks for all. If no answer came for one more interval, as after a time without
+/// statements, each session checks for itself.
 #[derive(Debug)]
 pub struct Freshness {
     interval: Duration,
     began: Instant,
-    /// Since then: when one session is to look.
+    /// When one session is to check, in milliseconds since `began`.
     due_ms: AtomicU64,
-    /// When each is.
+    /// When each session is to check.
     old_ms: AtomicU64,
 }
 
 impl Freshness {
-    /// Looks are this far apart, or farther where they take long.
+    /// Checks are this far apart, or farther if they take long.
     pub(super) fn new(interval: Duration) -> Self {
         Self {
             interval,
@@ -30,7 +30,7 @@ impl Freshness {
         }
     }
 
-    /// Whether who asks is to look now.
+    /// Whether the caller is to check now.
     pub fn claim(&self, now: Instant) -> bool {
         let now_ms = self.since(now);
         let due_ms = self.due_ms.load(Ordering::Relaxed);
@@ -43,7 +43,7 @@ impl Freshness {
         is_first || now_ms >= self.old_ms.load(Ordering::Relaxed)
     }
 
-    /// The catalogues were looked at.
+    /// Notes a check that was done.
     pub fn note_look(&self, asked: Instant, answered: Instant) {
         let took = answered.saturating_duration_since(asked);
         let pause = self.interval.max(took * SHARE);

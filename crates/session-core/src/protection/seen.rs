@@ -1,4 +1,4 @@
-//! Columns with rules that were there once: a table that loses one past the proxy is closed.
+//! Protected columns that existed once: a table that loses one without the proxy is closed.
 
 use std::collections::HashSet;
 
@@ -9,18 +9,18 @@ use super::Protection;
 /// Schema and table.
 type Name = (String, String);
 
-/// What readings of a database have shown.
+/// Protected columns that readings of a database have shown.
 #[derive(Default)]
 pub(super) struct Seen {
     columns: SeenColumns,
-    /// Tables that lack such a column, as of the last reading.
+    /// Tables that lacked such a column at the last reading.
     closed: HashSet<Name>,
-    /// Tables that transactions under way change through the proxy: they may lose columns.
+    /// Tables that open transactions change through the proxy: they may lose columns.
     reshaped: Vec<Name>,
 }
 
 impl Seen {
-    /// What was read is for all sessions.
+    /// Notes a schema that is published to all sessions.
     pub(super) fn note(&mut self, schema: &Schema) {
         self.closed = schema.closed.keys().cloned().collect();
         for rule in &schema.protected {
@@ -36,15 +36,15 @@ impl Seen {
 }
 
 impl Protection {
-    /// Columns with rules that were there once, and shall be.
+    /// Protected columns that existed once, and must still exist.
     pub fn seen(&self, database: &str) -> SeenColumns {
         let databases = self.lock();
         let known = databases.get(database);
         known.map_or_else(SeenColumns::new, |known| known.seen.columns.clone())
     }
 
-    /// A statement is sent that may take columns from these tables, until
-    /// [`Self::end_reshaping`]. One that lost a column past the proxy stays closed.
+    /// Notes that a statement is sent that may drop columns of these tables, until
+    /// [`Self::end_reshaping`]. A table that is closed stays closed.
     pub fn begin_reshaping(&self, database: &str, tables: &[Name]) {
         let mut databases = self.lock();
         let seen = &mut databases.entry(database.to_owned()).or_default().seen;
@@ -57,7 +57,7 @@ impl Protection {
         }
     }
 
-    /// The transaction of [`Self::begin_reshaping`] has ended.
+    /// Notes that the transaction of [`Self::begin_reshaping`] has ended.
     pub fn end_reshaping(&self, database: &str, tables: &[Name]) {
         let mut databases = self.lock();
         let Some(known) = databases.get_mut(database) else {

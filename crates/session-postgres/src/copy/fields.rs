@@ -12,7 +12,7 @@ use wire_postgres::values::{self, Format};
 
 use super::{Column, Layout, Stream};
 
-/// What turns the fields of one COPY. Its `Debug` shows no content.
+/// Seals or opens the fields of one COPY. Its `Debug` shows no content.
 pub(crate) struct Fields {
     loaded: Arc<Loaded>,
     kinds: Vec<OutputKind>,
@@ -29,8 +29,8 @@ impl fmt::Debug for Fields {
 }
 
 impl Fields {
-    /// The stream of a COPY, and what turns its fields. What a field may have, and whether a marker
-    /// ends CSV, are those of [`Layout`].
+    /// The stream of a COPY and its fields. For the size of a field, and whether a marker ends CSV,
+    /// see [`Layout`].
     ///
     /// # Errors
     /// The server does not have such a COPY.
@@ -66,10 +66,10 @@ impl Fields {
         Ok((Stream::new(&copy.format, layout)?, fields))
     }
 
-    /// Turns the content of a field.
+    /// Seals or opens a field.
     ///
     /// # Errors
-    /// It is no value of the column, or does not open.
+    /// It is not a value of the column, or does not open.
     pub(crate) fn convert(
         &mut self,
         field: usize,

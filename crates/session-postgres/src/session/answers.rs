@@ -1,4 +1,4 @@
-//! What the server is expected to say, in order, and what is done with it.
+//! The answers that the server still owes, in order, and what becomes of each.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,100 +24,100 @@ pub(super) enum Expected {
     DescribeStatement(Arc<Statement>),
     /// To Describe of one of the statements that a statement of the client becomes.
     DescribePart(DescribePart),
-    /// To Describe of a portal. None: as the server says.
+    /// To Describe of a portal. None: forwarded unchanged.
     DescribePortal(Option<Arc<Shape>>),
-    /// To Describe of a statement by which the columns of a portal are known, in these formats.
+    /// To Describe of a statement, sent to learn the columns of a portal with these formats.
     DescribeRows(Option<Arc<Shape>>, Box<[i16]>),
-    /// To Describe of a statement that gives the rows of a query which the proxy finishes.
+    /// To Describe of the fetch of a query that the proxy finishes.
     DescribeFinish(DescribeFinish),
-    /// To Execute. None: rows go on as they are.
+    /// To Execute. Without a shape, rows are forwarded unchanged.
     Execute(Option<Arc<Shape>>, Option<Box<LockedRead>>),
-    /// To Query: the shapes of its statements that are still to come, up to ReadyForQuery. Empty:
-    /// all go on as they are. And what the only one locks.
+    /// To Query, up to ReadyForQuery: the shapes of the statements that are still to be answered
+    /// (if empty, all rows are forwarded unchanged), and the row that the only statement locks.
     Query(VecDeque<Option<Arc<Shape>>>, Option<Box<LockedRead>>),
     /// To Sync.
     Sync,
-    /// To a message that makes the server fail, in place of one that the proxy refused.
+    /// To a statement sent to make the server fail in place of one that the proxy refused.
     Fail(StatementError),
-    /// The same in place of a Query: the failure, then ReadyForQuery.
+    /// The same in place of a Query: an error, then ReadyForQuery.
     FailQuery(StatementError),
-    /// To the messages by which the proxy asks the catalogue one query.
+    /// To the messages of one query of the proxy's own to the catalogues.
     Load {
-        /// Answers to Close that have come.
+        /// How many CloseComplete have come.
         closed: u8,
     },
     /// To the proxy's own Sync.
     LoadSync,
-    /// What the proxy says itself, when all before it is said.
+    /// Messages of the proxy's own, sent after all earlier answers.
     ProxyReply(Vec<u8>),
     /// BindComplete of a portal that the proxy keeps, by its name.
     ProxyBindReply(Box<[u8]>),
-    /// To a message of the proxy's own: the client does not see it.
+    /// To a message of the proxy's own. The client does not see the answer.
     Unseen(Unseen),
-    /// To Execute of a statement whose rows the proxy takes: see [`Step`].
+    /// To Execute of a statement whose rows the proxy takes itself: see [`Step`].
     Step(Box<Step>),
-    /// To the messages that write what was computed.
+    /// To the messages that write computed values.
     Writes(Writes),
 }
 
-/// One of the statements that a statement of the client becomes is described.
+/// Describe of one of the statements that a statement of the client becomes.
 #[derive(Debug)]
 pub(super) struct DescribePart {
     pub statement: Arc<Statement>,
     pub at: ServerStatement,
-    /// Whether the types of parameters are known with it.
+    /// Whether it is the last part, so that all types of parameters are known.
     pub is_last: bool,
 }
 
-/// A query that the proxy finishes is described.
+/// Describe of a query that the proxy finishes.
 #[derive(Debug)]
 pub(super) struct DescribeFinish {
     pub statement: Arc<Statement>,
-    /// Formats of the answer that the client asked for.
+    /// The result formats that the client asked for.
     pub formats: Box<[i16]>,
-    /// Whether the client asked for the types of parameters, too.
+    /// Whether the client also asked for the types of parameters.
     pub has_parameters: bool,
 }
 
-/// An answer to a message of the proxy's own.
+/// An answer that the client does not see.
 #[derive(Debug)]
 pub(super) enum Unseen {
-    /// To Parse of a statement of its own, by its number; 0 has no name.
+    /// To Parse of a statement of the proxy's own, by its number. 0: it has no name.
     Parse(u32),
-    /// To Parse of the client's statement anew, behind Close.
+    /// To a second Parse of the client's statement, after Close.
     ParseAgain,
     /// To Bind.
     Bind,
     /// To Close.
     Close,
-    /// To a Sync of the client's that stands in the midst of what is said now.
+    /// To a Sync of the client, where another Sync will be answered in its place.
     Sync,
-    /// To Describe, in a simple query: columns are seen, that there are none is not.
+    /// To Describe in a simple query: forward RowDescription, swallow NoData.
     Describe(Option<Arc<Shape>>),
 }
 
-/// Rows are written: as many times BindComplete, rows to be returned, and CommandComplete; before
-/// each maybe CloseComplete. The client sees the rows, and one CommandComplete.
+/// The answers to statements that each write one row: perhaps CloseComplete, then BindComplete, the
+/// returned rows, and CommandComplete. The client sees all rows and a single CommandComplete.
 #[derive(Debug)]
 pub(super) struct Writes {
-    /// Statements that are still to be answered.
+    /// How many of the statements are still to be answered.
     pub left: usize,
-    /// Rows that were written.
+    /// How many rows were written.
     pub count: u64,
     pub shape: Option<Arc<Shape>>,
 }
 
-/// Answers that may be under way until the client is not read any more: a server that is told many
-/// small things answers more in one packet than what remembers them may take.
+/// With this many answers outstanding the client is not read: many small messages would make the
+/// queue grow without limit.
 const UNDER_WAY_MAX: usize = 16 * 1024;
 
-/// The answers that are still to come.
+/// The answers that the server still owes.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     queue: VecDeque<Expected>,
-    /// Messages that were sent and that the server answers by ReadyForQuery.
+    /// How many messages were sent that the server answers with ReadyForQuery.
     batches_sent: u64,
-    /// How often it did, or left such a message out.
+    /// How many of them were answered or skipped by the server.
     batches_answered: u64,
 }
 
@@ -127,18 +127,18 @@ impl Answers {
         self.queue.push_back(expected);
     }
 
-    /// The batch of messages, up to one that is answered by ReadyForQuery, that the next message
-    /// will be in.
+    /// The number of the batch that the next message belongs to. A batch ends with a message that
+    /// the server answers with ReadyForQuery.
     pub(super) fn batch_sent(&self) -> u64 {
         self.batches_sent
     }
 
-    /// The batch that the server's next answer is to.
+    /// The number of the batch that the server answers next.
     pub(super) fn batch_answered(&self) -> u64 {
         self.batches_answered
     }
 
-    /// ReadyForQuery has come.
+    /// Notes ReadyForQuery.
     pub(super) fn end_batch(&mut self) {
         self.batches_answered += 1;
     }
@@ -147,7 +147,7 @@ impl Answers {
         self.queue.is_empty()
     }
 
-    /// Whether there are so many that no more may be asked for.
+    /// Whether there are so many that the client must not be read.
     pub(super) fn are_crowded(&self) -> bool {
         self.queue.len() >= UNDER_WAY_MAX
     }
@@ -163,24 +163,24 @@ impl Answers {
     pub(super) fn pop(&mut self) -> Option<Expected> {
         let first = self.queue.pop_front();
         if self.queue.is_empty() && self.queue.capacity() > 64 {
-            // A pipeline was long; most sessions have one answer at a time.
+            // Give back the memory of a long pipeline: most sessions have one answer at a time.
             self.queue = VecDeque::new();
         }
         first
     }
 
-    /// Takes out what the server leaves out after an error: all up to the next Sync.
+    /// Removes what the server skips after an error: everything up to the next Sync.
     pub(super) fn skip_to_sync(&mut self) -> Vec<Expected> {
         let count = self.queue.iter().position(is_sync);
         let count = count.unwrap_or(self.queue.len());
         let skipped: Vec<Expected> = self.queue.drain(..count).collect();
-        // The server is not ready behind a Query that it leaves out.
+        // The server sends no ReadyForQuery for a Query that it skips.
         let queries = skipped.iter().map(|one| u64::from(is_query(one)));
         self.batches_answered += queries.sum::<u64>();
         skipped
     }
 
-    /// The server leaves out Syncs between the Execute at hand and the rows of its COPY.
+    /// Removes Syncs between the current Execute and the rows of its COPY: the server ignores them.
     pub(super) fn drop_syncs(&mut self) {
         while matches!(self.queue.get(1), Some(Expected::Sync)) {
             self.queue.remove(1);
@@ -198,7 +198,7 @@ impl Answers {
         self.queue.iter().find(|expected| is_sync(expected))
     }
 
-    /// Whether rows of the server go on unread now.
+    /// Whether rows of the server are now forwarded without parsing.
     pub(super) fn rows_pass(&self) -> bool {
         match self.queue.front() {
             Some(Expected::Execute(shape, _)) => shape.is_none(),
@@ -214,7 +214,7 @@ pub(super) fn is_query(expected: &Expected) -> bool {
     matches!(expected, Expected::Query(..) | Expected::FailQuery(_))
 }
 
-/// Whether the server answers by ReadyForQuery alone, and goes on there after an error.
+/// Whether the server answers with ReadyForQuery alone, and resumes there after an error.
 fn is_sync(expected: &Expected) -> bool {
     matches!(
         expected,

@@ -1,4 +1,4 @@
-//! COPY of a protected table in a session: messages of rows become others.
+//! COPY in a session: messages with rows of a protected table are rewritten.
 
 use std::sync::Arc;
 
@@ -16,24 +16,23 @@ use crate::session::texts::render;
 /// A COPY under way.
 #[derive(Debug)]
 pub(super) enum Copying {
-    /// `FROM STDIN` of a table without rules: rows go on as they are.
+    /// `FROM STDIN` of a table without rules: rows are forwarded unchanged.
     Plain,
     /// `FROM STDIN`
     In(Box<Copier>),
     /// `TO STDOUT`
     Out(Box<Copier>),
-    /// The proxy has refused a row, and the server was told to fail: what the client still sends
-    /// goes nowhere.
+    /// The proxy has refused a row and sent CopyFail. Rows that the client still sends are dropped.
     Refused,
 }
 
-/// Bytes of the client that become one message for the server: sealed, a short field has fifty
-/// times its size.
+/// How many bytes of the client become one message for the server: sealing can make a short field
+/// fifty times as long.
 const PIECE_SIZE: usize = 16 * 1024;
-/// A longer message for the server becomes several. It does not look where they end.
+/// A longer message for the server is split. The server does not mind where messages end.
 const BODY_SIZE_MAX: usize = 1 << 20;
 
-/// What turns the rows.
+/// Rewrites the rows of a COPY.
 #[derive(Debug)]
 pub(super) struct Copier {
     stream: Stream,
@@ -46,9 +45,9 @@ pub(super) struct Copier {
 /// The COPY of a session.
 #[derive(Debug, Default)]
 pub(super) struct CopyState {
-    /// What is under way.
+    /// The COPY that is under way.
     under_way: Option<Copying>,
-    /// What the client is told in place of the server's error about it.
+    /// The error for the client, in place of the server's error about CopyFail.
     failure: Option<StatementError>,
 }
 
@@ -62,30 +61,30 @@ impl CopyState {
             Some(Copying::Refused) if is_data => MessageAction::Drop,
             Some(Copying::In(_)) if is_data => MessageAction::Copy,
             Some(Copying::Plain | Copying::In(_) | Copying::Refused) => MessageAction::Read,
-            // The server leaves it out, but would have read it.
+            // The server ignores it outside of a COPY.
             None if is_idle => MessageAction::Drop,
-            // It may belong to what the server has not begun yet.
+            // It may belong to a COPY that the server has not begun yet.
             Some(Copying::Out(_)) | None => MessageAction::Wait,
         }
     }
 
-    /// Whether the client sends rows. The server leaves out a Sync among them.
+    /// Whether the client sends rows. The server ignores a Sync among them.
     pub(super) fn is_in(&self) -> bool {
         let copying = self.under_way.as_ref();
         copying.is_some_and(|copying| !matches!(copying, Copying::Out(_)))
     }
 
-    /// Whether rows of the server are read.
+    /// Whether rows of the server are rewritten.
     pub(super) fn is_out(&self) -> bool {
         matches!(self.under_way, Some(Copying::Out(_)))
     }
 
-    /// The server begins. None: rows of a table without rules, for the client.
+    /// Notes that the server begins a COPY. None: `TO STDOUT` of a table without rules.
     pub(super) fn begin(&mut self, copying: Option<Copying>) {
         self.under_way = copying;
     }
 
-    /// Takes a piece of the rows that the client sends. What comes behind a failure goes nowhere.
+    /// Takes a piece of the client's rows. After a failure they are dropped.
     pub(super) fn take_data(&mut self, data: &[u8], to_server: &mut Vec<u8>) {
         if let Some(Copying::In(copier)) = &mut self.under_way
             && let Err(failure) = copier.push(data, to_server)
@@ -95,7 +94,7 @@ impl CopyState {
         }
     }
 
-    /// Takes the message of the client that ends its rows.
+    /// Takes the client's CopyDone or CopyFail.
     pub(super) fn end_data(&mut self, kind: u8, message: &[u8], to_server: &mut Vec<u8>) {
         match self.under_way.take() {
             Some(Copying::In(mut copier)) if kind == frontend::kind::COPY_DONE => {
@@ -104,7 +103,7 @@ impl CopyState {
                     Err(failure) => self.refuse(failure, to_server),
                 }
             }
-            // What the client says may hold a row.
+            // The client's own message is not forwarded: it may contain plaintext of a row.
             Some(Copying::In(_)) => write_fail("the client gave up", to_server),
             Some(Copying::Plain) => to_server.extend_from_slice(message),
             Some(Copying::Refused | Copying::Out(_)) | None => {}
@@ -116,10 +115,10 @@ impl CopyState {
         self.failure = Some(failure);
     }
 
-    /// Takes rows that the server sends.
+    /// Takes rows of the server.
     ///
     /// # Errors
-    /// A row that cannot go on.
+    /// A row cannot be rewritten.
     pub(super) fn give_data(
         &mut self,
         data: &[u8],
@@ -131,10 +130,10 @@ impl CopyState {
         }
     }
 
-    /// The server sends no more rows.
+    /// Takes the server's CopyDone.
     ///
     /// # Errors
-    /// The last row cannot go on.
+    /// The last row cannot be rewritten.
     pub(super) fn end_giving(&mut self, to_client: &mut Vec<u8>) -> Result<(), StatementError> {
         if let Some(Copying::Out(copier)) = &mut self.under_way {
             copier.end(to_client)?;
@@ -143,8 +142,8 @@ impl CopyState {
         Ok(())
     }
 
-    /// The server has failed, or is ready. Gives what the client is told in place of the server's
-    /// error.
+    /// Ends the COPY: the server has failed or is ready. Returns the error for the client, in place
+    /// of the server's.
     pub(super) fn end(&mut self) -> Option<StatementError> {
         self.under_way = None;
         self.failure.take()
@@ -161,7 +160,7 @@ fn write_fail(reason: &str, to_server: &mut Vec<u8>) {
 /// Writes Parse of a COPY.
 ///
 /// # Errors
-/// A constant that is none of its column's type.
+/// A constant is not a value of its column.
 pub(super) fn write_copy(
     (loaded, copy): (&Loaded, &Copy),
     name: &[u8],
@@ -174,10 +173,10 @@ pub(super) fn write_copy(
 }
 
 impl Copying {
-    /// The server begins with it. `limits` are those of [`Fields::begin`].
+    /// Begins the COPY of a plan. `limits` are those of [`Fields::begin`].
     ///
     /// # Errors
-    /// The proxy does not know its format.
+    /// The proxy does not support its format.
     pub(super) fn begin(
         plan: &Arc<TextPlan>,
         copy: &Copy,
@@ -189,7 +188,7 @@ impl Copying {
             .map_err(|error| StatementError::new(Fault::Value, error.sqlstate, error.message))?;
         let (piece_size, body_size_max) = match copy.into_server {
             true => (PIECE_SIZE, BODY_SIZE_MAX),
-            // Clients are used to a message for each row.
+            // Clients expect one message for each row.
             false => (usize::MAX, usize::MAX),
         };
         let copier = Box::new(Copier {
@@ -207,10 +206,10 @@ impl Copying {
 }
 
 impl Copier {
-    /// Takes what is in a CopyData, or a piece of it, and writes others.
+    /// Takes the body of CopyData, or a piece of it, and writes CopyData.
     ///
     /// # Errors
-    /// A row that cannot go on.
+    /// A row cannot be rewritten.
     pub(super) fn push(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<(), StatementError> {
         let body_size_max = self.body_size_max;
         for piece in data.chunks(self.piece_size) {
@@ -226,10 +225,10 @@ impl Copier {
         Ok(())
     }
 
-    /// No row comes any more.
+    /// Ends the rows.
     ///
     /// # Errors
-    /// The last row cannot go on.
+    /// The last row cannot be rewritten.
     pub(super) fn end(&mut self, out: &mut Vec<u8>) -> Result<(), StatementError> {
         let body_size_max = self.body_size_max;
         let Self { stream, fields, .. } = self;
@@ -239,7 +238,7 @@ impl Copier {
         ended.map_err(|error| self.failure(error))
     }
 
-    /// In the words of the server, without any content.
+    /// The error in the server's words, without content of the row.
     fn failure(&self, error: CopyError) -> StatementError {
         let mut context = format!("COPY {}, line {}", self.table, error.line);
         if let Some(column) = &error.column {
@@ -252,8 +251,8 @@ impl Copier {
     }
 }
 
-/// Writes CopyData, in several messages where it is long; none where there is nothing in it, or
-/// something is wrong.
+/// Writes CopyData, split into several messages if it is long. Writes nothing if the body is empty
+/// or fails.
 fn write(
     out: &mut Vec<u8>,
     body_size_max: usize,

@@ -1,10 +1,10 @@
-//! What a client has asked for that the server ends with ReadyForQuery, and has not ended yet,
-//! where nothing is protected: messages pass, and only their kinds are seen.
+//! Counts the ReadyForQuery messages that the server still owes in a session without rules, where
+//! messages are forwarded unchanged and only their kinds are seen.
 //!
-//! The server does not answer all of it. It leaves out a Sync that comes while it takes the rows of
-//! a COPY, and behind an error of the extended protocol everything up to the next Sync. Where it
-//! cannot be told whether it left out a Query, it is taken to have done so: a session is then over
-//! a moment too early for the proxy, which counts only when it stops.
+//! The server does not answer every message. It ignores Sync while it takes the rows of a COPY, and
+//! after an error in the extended protocol it skips everything up to the next Sync. When unsure
+//! whether it skipped a Query, assume that it did: the session may then end a moment too early when
+//! the proxy stops.
 
 use std::collections::VecDeque;
 
@@ -15,45 +15,45 @@ enum Asked {
     Sync,
     /// Query or FunctionCall.
     Query {
-        /// Messages of the extended protocol stand before it, and no Sync between.
+        /// Messages of the extended protocol precede it without a Sync between.
         is_behind: bool,
     },
-    /// The end of rows: nothing is answered to it, but Syncs behind it are.
+    /// CopyDone or CopyFail: it is not answered, but a Sync after it is.
     RowsEnd,
 }
 
-/// What is due.
+/// What the server owes.
 #[derive(Debug, Default)]
 pub(super) struct Due {
     asked: VecDeque<Asked>,
     /// Messages of the extended protocol were sent since the last Sync.
     is_unsynced: bool,
-    /// The server leaves out everything up to a Sync that has not come.
+    /// The server skips everything up to a Sync that has not come.
     is_skipping: bool,
-    /// The server takes rows, whose end has not come.
+    /// The server takes the rows of a COPY.
     takes_rows: bool,
-    /// A transaction block is open, as of the last ReadyForQuery.
+    /// A transaction block was open at the last ReadyForQuery.
     in_block: bool,
 }
 
 impl Due {
-    /// Whether nothing is, and no transaction block is open.
+    /// Whether the server owes nothing and no transaction block is open.
     pub(super) fn is_between_transactions(&self) -> bool {
         self.is_empty() && !self.in_block
     }
 
-    /// The server reports a transaction status with ReadyForQuery.
+    /// Notes the transaction status byte of ReadyForQuery.
     pub(super) fn note_status(&mut self, status: u8) {
         self.in_block = status != b'I';
     }
 
-    /// Whether nothing is.
+    /// Whether the server owes nothing.
     fn is_empty(&self) -> bool {
         let mut asked = self.asked.iter();
         asked.all(|asked| *asked == Asked::RowsEnd)
     }
 
-    /// The client sends a message.
+    /// Notes a message of the client.
     pub(super) fn note_client(&mut self, kind: u8) {
         use frontend::kind;
         match kind {
@@ -77,7 +77,7 @@ impl Due {
         }
     }
 
-    /// The server sends a message.
+    /// Notes a message of the server.
     pub(super) fn note_server(&mut self, kind: u8) {
         use backend::kind;
         match kind {

@@ -1,10 +1,10 @@
-//! Errors of statements as PostgreSQL's protocol has them.
+//! Errors of statements as PostgreSQL's ErrorResponse.
 
 use session_core::StatementError;
 use wire_postgres::backend::Failure;
 
-/// The server's function that says that a statement has to be prepared again. Drivers that prepare
-/// statements by themselves know it by this name, and do so.
+/// The function of the server that reports that a statement must be prepared again. Drivers with
+/// statement caches check for this name.
 const WANTS_PREPARING: &str = "RevalidateCachedQuery";
 
 /// Writes an error as ErrorResponse.

@@ -1,5 +1,4 @@
-//! Columns of a fetch as PostgreSQL describes them, and rows of the answer as it would send them:
-//! the executor's cells on this wire.
+//! Columns of a fetch as PostgreSQL describes them, and rows of the answer as it would send them.
 
 use column_types::{LogicalType, TextContext, ValueError};
 use finish::{Field, Output, Program, RowWriter};
@@ -34,7 +33,7 @@ fn unnamed(field: &backend::Field<'_>) -> backend::Field<'static> {
     }
 }
 
-/// An aggregate of this type: it has none of its limits.
+/// An aggregate of this type, without the limits of the type.
 fn aggregate(logical: LogicalType) -> backend::Field<'static> {
     backend::Field {
         type_modifier: -1,
@@ -42,7 +41,7 @@ fn aggregate(logical: LogicalType) -> backend::Field<'static> {
     }
 }
 
-/// The columns of a fetch, and each as the client would be told of it, without its name.
+/// The columns of a fetch, and the description of each for the client, without its name.
 pub(super) fn read_columns(
     plan: &TextPlan,
     finish: &Finish,
@@ -81,7 +80,7 @@ fn describe(
     }
 }
 
-/// None is impossible: a computed column has a type.
+/// The description of a column of the answer. It is never None: a computed column has a type.
 fn described(
     output: &Output<'_>,
     fetched: &[backend::Field<'static>],
@@ -89,7 +88,7 @@ fn described(
     if let Some(column) = output.origin {
         return fetched.get(column).copied();
     }
-    // The server gives the limits of a cast, and none of an aggregate.
+    // The server reports the limits of a cast, and none for an aggregate.
     let logical = output.logical?;
     Some(match output.is_aggregate {
         true => aggregate(logical),
@@ -105,7 +104,7 @@ pub(crate) struct DataRows {
 }
 
 impl DataRows {
-    /// Rows of a program over fetched columns, in the formats that are wanted.
+    /// Rows of a program over fetched columns, in the formats that the client wants.
     pub(super) fn new(
         program: &Program,
         fetched: &[backend::Field<'static>],

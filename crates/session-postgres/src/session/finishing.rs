@@ -29,33 +29,33 @@ pub(super) struct Finishing {
     pub bind: Arc<KeptBind>,
     /// The client's portal.
     pub portal: Box<[u8]>,
-    /// Rows that the client wants; None: all.
+    /// How many rows the client wants. None: all.
     pub rows_max: Option<usize>,
-    /// Whether the client wants the columns first.
+    /// Whether to send RowDescription first.
     pub is_described: bool,
     pub limits: Limits,
-    /// What the query is over, for errors: the table.
+    /// The table, for errors.
     pub subject: String,
     pub progress: Progress,
-    /// Rows that the server has sent.
+    /// How many rows the server has sent.
     pub fetched: u64,
-    /// Rows that the client has been sent.
+    /// How many rows the client was sent.
     pub sent: u64,
-    /// The client's Sync was sent behind it.
+    /// The client's Sync was sent after it.
     pub is_synced: bool,
 }
 
-/// How far it is.
+/// The progress of a query.
 #[derive(Debug)]
 pub(super) enum Progress {
-    /// The columns are not known.
+    /// The columns are not known yet.
     Begun,
     Running(Box<DataRowAnswer>, Vec<FetchedColumn<FormatCode>>),
-    /// What went wrong first; the rows that still come go nowhere.
+    /// It has failed with this error. Rows that still come are dropped.
     Failed(StatementError),
 }
 
-/// The formats in which the columns of the fetch are asked for.
+/// The formats in which to ask for the columns of the fetch.
 pub(super) fn formats(finish: &Finish, bind: &Bind<'_>) -> Vec<FormatCode> {
     fetch_formats(finish, |index| FormatCode(bind.result_formats.of(index)))
 }
@@ -105,7 +105,7 @@ impl Finishing {
         Ok((answer, columns))
     }
 
-    /// Takes a row of the fetch; rows of the answer leave as soon as they are known.
+    /// Takes a row of the fetch. Rows of the answer are written as soon as they are known.
     pub(super) fn row(
         &mut self,
         body: &[u8],
@@ -134,7 +134,7 @@ impl Finishing {
         Ok(())
     }
 
-    /// All rows have come. Gives what is left for the next Execute.
+    /// Ends the fetch. Returns what is left for the next Execute.
     ///
     /// # Errors
     /// What went wrong first.
@@ -158,7 +158,7 @@ impl Finishing {
     }
 }
 
-/// Gives the client the next rows, and says whether there are more.
+/// Writes the next rows for the client, then PortalSuspended or CommandComplete.
 pub(super) fn give(
     answer: &mut DataRowAnswer,
     rows_max: Option<usize>,
@@ -168,7 +168,7 @@ pub(super) fn give(
     let taken = answer.take(rows_max, out);
     let is_full = rows_max.is_some_and(|rows_max| taken.rows == rows_max as u64);
     if is_full {
-        // As the server does: it does not look whether there is another row.
+        // Like the server, it does not check whether there is another row.
         backend::write_empty(kind::PORTAL_SUSPENDED, out);
     } else {
         let tag = format!("SELECT {}", sent + taken.rows);
@@ -176,7 +176,7 @@ pub(super) fn give(
     }
 }
 
-/// Writes the RowDescription of a query by that of its fetch.
+/// Writes the RowDescription of a query, given that of its fetch.
 pub(super) fn write_description(
     statement: &Statement,
     index: usize,

@@ -1,29 +1,29 @@
-//! What came from one side of a session, and is to be taken.
+//! Bytes that came from one side of a session.
 
-/// What came from one side.
+/// The input of one side.
 #[derive(Debug, Default)]
 pub(super) struct Input {
-    /// Not taken yet.
+    /// Bytes that are not processed yet.
     pub held: Vec<u8>,
-    /// Bytes to come of a message that is taken as it comes.
+    /// How many bytes are still to come of a message that is processed in pieces.
     pub passing: usize,
-    /// What becomes of them.
+    /// What becomes of those bytes.
     pub rest: Rest,
 }
 
-/// What becomes of a message that is taken as it comes.
+/// What becomes of a message that is processed in pieces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Rest {
     #[default]
     Passes,
-    /// It goes nowhere.
+    /// It is dropped.
     IsDropped,
-    /// It is a part of the rows of a COPY.
+    /// It has rows of a COPY.
     IsCopied,
 }
 
 impl Input {
-    /// So many bytes of a message are taken as they come.
+    /// Begins a message of this many bytes that is processed in pieces.
     pub(super) fn begin(&mut self, size: usize, rest: Rest) {
         self.passing = size;
         self.rest = rest;

@@ -1,5 +1,5 @@
-//! Asks the server's catalogues, by the session's own connection, so that what the session has
-//! changed and not committed is seen.
+//! Reads the server's catalogues over the session's own connection, so that its uncommitted changes
+//! are seen.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use wire_postgres::Malformed;
 use wire_postgres::backend;
 use wire_postgres::frontend::{Target, kind, write_bind, write_execute, write_parse, write_target};
 
-/// Name of statement and portal. The client's own are left alone.
+/// The name of statement and portal, so that the client's are left alone.
 const NAME: &[u8] = b"strongroom_catalogue";
 
 /// What is asked.

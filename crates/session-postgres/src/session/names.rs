@@ -4,15 +4,15 @@ use std::collections::HashMap;
 
 use sql_rewrite::NAME_SIZE_MAX;
 
-/// What the server keeps of a name: of names that begin alike it has one (`hash_search` with names
-/// for keys).
+/// The part of a name that the server keeps: longer names are truncated (`hash_search` with names
+/// as keys).
 pub(super) fn kept(name: &[u8]) -> &[u8] {
     &name[..name.len().min(NAME_SIZE_MAX)]
 }
 
-/// Things by name; the one without a name is replaced without being closed. Each is known by the
-/// batch of messages that made it ([`Answers::batch_sent`](super::answers::Answers::batch_sent)):
-/// an answer to an earlier batch is none to it.
+/// Items by name. The unnamed one can be replaced without being closed. Each has the number of the
+/// batch that made it ([`Answers::batch_sent`](super::answers::Answers::batch_sent)), so that
+/// answers to earlier batches do not affect it.
 #[derive(Debug)]
 pub(super) struct Names<T> {
     unnamed: Option<(u64, T)>,
@@ -29,7 +29,7 @@ impl<T> Default for Names<T> {
 }
 
 impl<T> Names<T> {
-    /// Those that have names.
+    /// The named items.
     pub(super) fn named(&self) -> impl Iterator<Item = (&[u8], &T)> {
         let named = self.named.iter();
         named.map(|(name, (_, thing))| (&**name, thing))
@@ -58,7 +58,7 @@ impl<T> Names<T> {
         }
     }
 
-    /// Removes what was made by this batch or before.
+    /// Removes an item if this batch or an earlier one made it.
     pub(super) fn remove_of(&mut self, name: &[u8], batch: u64) {
         let known = match name {
             [] => self.unnamed.as_ref(),
@@ -70,7 +70,7 @@ impl<T> Names<T> {
         }
     }
 
-    /// Removes all that was made by this batch or before.
+    /// Removes all items that this batch or an earlier one made.
     pub(super) fn clear_of(&mut self, batch: u64) {
         self.unnamed.take_if(|(own, _)| *own <= batch);
         self.named.retain(|_, (own, _)| *own > batch);
@@ -91,7 +91,7 @@ impl<T> Names<T> {
         .map(|(_, thing)| thing)
     }
 
-    /// Takes those that have names.
+    /// Removes the named items and returns them.
     pub(super) fn take_named(&mut self) -> impl Iterator<Item = (Box<[u8]>, T)> + use<T> {
         let named = std::mem::take(&mut self.named).into_iter();
         named.map(|(name, (_, thing))| (name, thing))

@@ -1,19 +1,19 @@
-//! Statements that the proxy prepares at the server for itself, so that a statement of the client
-//! that is executed again needs not to be parsed again.
+//! Statements that the proxy itself prepares at the server, so that they need not be parsed each
+//! time the client executes its statement.
 
 use std::sync::Arc;
 
 use session_core::Statement;
 use session_core::plans::ServerStatement;
 
-/// Statements at a time; the one that was not used for the longest time is closed then.
+/// How many statements are kept. Beyond that the least recently used one is closed.
 const STATEMENTS_MAX: usize = 64;
 
-/// What the server has prepared for the proxy.
+/// The statements that the server has prepared for the proxy.
 #[derive(Debug, Default)]
 pub(super) struct OwnStatements {
     statements: Vec<OwnStatement>,
-    /// The number of the last one.
+    /// The number of the last statement.
     number: u32,
     /// Counts uses.
     clock: u64,
@@ -35,16 +35,16 @@ impl OwnStatement {
     }
 }
 
-/// How a statement is to be had.
+/// Where a statement is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// It is there.
+    /// The server has it under this number.
     Known(u32),
-    /// It must be parsed under this number, and that of the other one closed.
+    /// It must be parsed under this number; the statement of the other number must be closed.
     New(u32, Option<u32>),
 }
 
-/// The name of a statement of the proxy's.
+/// The name of a statement of the proxy's own.
 pub(super) fn name(number: u32) -> Vec<u8> {
     match number {
         0 => Vec::new(),
@@ -53,7 +53,7 @@ pub(super) fn name(number: u32) -> Vec<u8> {
 }
 
 impl OwnStatements {
-    /// The number of a statement.
+    /// Finds or assigns the number of a statement.
     pub(super) fn find(&mut self, statement: &Arc<Statement>, at: ServerStatement) -> Found {
         self.clock += 1;
         let mut statements = self.statements.iter_mut();
@@ -77,12 +77,12 @@ impl OwnStatements {
         Found::New(self.number, closed)
     }
 
-    /// The server does not have a statement.
+    /// Notes that the server does not have a statement.
     pub(super) fn forget(&mut self, number: u32) {
         self.statements.retain(|own| own.number != number);
     }
 
-    /// The server may have none of them.
+    /// Notes that the server may have none of them.
     pub(super) fn forget_all(&mut self) {
         self.statements.clear();
     }

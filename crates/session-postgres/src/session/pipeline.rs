@@ -1,4 +1,4 @@
-//! How far the messages are that were sent to the server and not answered.
+//! Whether the client's next message can be processed while earlier ones are not answered.
 
 /// What becomes of the client's next message.
 ///
@@ -9,23 +9,23 @@
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Gate {
-    /// It is taken.
+    /// It is processed.
     #[default]
     Open,
-    /// A step was sent without Flush: the client's Sync is expected, which makes the server answer
-    /// as well.
+    /// A step was sent without Flush: the client's Sync is expected, which makes the server answer,
+    /// too.
     SyncExpected,
-    /// It waits: rows are awaited that decide what is sent next.
+    /// It waits for rows that determine what is sent next.
     Waiting,
-    /// It is dropped, up to the next Sync, as the server does it.
+    /// It is dropped, up to the next Sync, as the server does after an error.
     Skipping,
 }
 
-/// How far the messages are that were sent and not answered.
+/// The state of a pipeline of messages.
 #[derive(Debug, Default)]
 pub(super) struct Pipeline {
     gate: Gate,
-    /// There were many answers under way when the last message was sent.
+    /// Many answers were outstanding when the last message was sent.
     was_crowded: bool,
     /// Types of parameters, while the parts of a statement are described.
     described: Vec<u32>,
@@ -37,27 +37,27 @@ impl Pipeline {
         self.gate
     }
 
-    /// Messages are taken.
+    /// Lets messages through.
     pub(super) fn open(&mut self) {
         self.gate = Gate::Open;
     }
 
-    /// A step was sent, without Flush.
+    /// Expects Sync, after a step that was sent without Flush.
     pub(super) fn expect_sync(&mut self) {
         self.gate = Gate::SyncExpected;
     }
 
-    /// Rows are awaited that decide what is sent next.
+    /// Makes messages wait for rows that determine what is sent next.
     pub(super) fn wait(&mut self) {
         self.gate = Gate::Waiting;
     }
 
-    /// The server leaves out what comes before the next Sync.
+    /// Drops messages up to the next Sync.
     pub(super) fn skip(&mut self) {
         self.gate = Gate::Skipping;
     }
 
-    /// Whether there are many answers under way, and were not when the last message was sent.
+    /// Whether many answers are outstanding now, and were not when this was last asked.
     pub(super) fn has_become_crowded(&mut self, is_crowded: bool) -> bool {
         let was_crowded = std::mem::replace(&mut self.was_crowded, is_crowded);
         is_crowded && !was_crowded

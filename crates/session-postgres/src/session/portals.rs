@@ -15,20 +15,20 @@ pub(super) struct Portal {
     pub state: PortalState,
 }
 
-/// Where a portal is.
+/// The state of a portal.
 #[derive(Debug)]
 pub(super) enum PortalState {
-    /// At the server.
+    /// The server has it.
     Bound {
-        /// None: rows go on as they are.
+        /// None: rows are forwarded unchanged.
         shape: Option<Arc<Shape>>,
         /// The row that it locks.
         row: Option<RowName>,
     },
-    /// Here: its statement takes steps.
+    /// The proxy keeps it, since its statement takes steps.
     Kept(Arc<KeptBind>),
-    /// Rows of the answer that the client has not taken.
+    /// The proxy has rows that the client has not fetched yet.
     Answer(Box<DataRowAnswer>),
-    /// Its steps were taken.
+    /// It was executed.
     Done,
 }

@@ -1,10 +1,11 @@
-//! What is prepared at the server, by messages and by SQL: it has one set of names for both.
+//! Prepared statements of a session, made by messages or by SQL: the server has one set of names
+//! for both.
 //!
 //! Invariants:
-//! 1. What a message or a statement does to names holds from when it is sent, for what is sent
-//!    behind it. What was there before is kept until the server says that it was done.
-//! 2. Where the server left it out, that is there again: `EXECUTE` of a name that is not known goes
-//!    on as it came, so a statement that the server has over a protected table must be known.
+//! 1. A change to a name takes effect when its message is sent, for all later messages. The
+//!    previous meaning is kept until the server confirms the change.
+//! 2. If the server skips the change, the previous meaning is restored. `EXECUTE` of an unknown
+//!    name is forwarded unchanged, so every statement over a protected table must be known.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use sql_plan::ObjectEffect;
 
 use crate::session::names::{Names, kept};
 
-/// What a name stands for. What SQL prepared over no protected table is not known.
+/// What a name stands for. Statements that SQL prepared over plain tables are not recorded.
 #[derive(Debug)]
 enum Prepared {
     Message(Arc<Statement>),
@@ -22,7 +23,7 @@ enum Prepared {
     Sql(ObjectEffect),
 }
 
-/// By what names become others; the server tells of each that it was done.
+/// The kind of message or statement that changes a name. The server confirms each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChangedBy {
     Parse,
@@ -31,19 +32,19 @@ pub(super) enum ChangedBy {
     Deallocate,
 }
 
-/// What was sent, and is not answered.
+/// A change that was sent and is not confirmed.
 #[derive(Debug)]
 struct Change {
     /// As of [`Answers::batch_sent`](super::answers::Answers::batch_sent).
     batch: u64,
     by: ChangedBy,
-    /// No name stands for anything behind it.
+    /// It removes all names.
     is_all: bool,
-    /// What its names stood for before.
+    /// The previous meanings of its names.
     before: Vec<(Box<[u8]>, Option<Prepared>)>,
 }
 
-/// What is prepared.
+/// The prepared statements of a session.
 #[derive(Debug, Default)]
 pub(super) struct Statements {
     names: Names<Prepared>,
@@ -52,7 +53,7 @@ pub(super) struct Statements {
 }
 
 impl Statements {
-    /// What a message has prepared.
+    /// The statement of this name, if a message has prepared it.
     pub(super) fn get(&self, name: &[u8]) -> Option<&Arc<Statement>> {
         match self.names.get(name)? {
             Prepared::Message(statement) => Some(statement),
@@ -60,7 +61,7 @@ impl Statements {
         }
     }
 
-    /// Those over protected tables that have names, each as the effect of preparing it by SQL.
+    /// The named statements over protected tables, each as the effect of a `PREPARE`.
     pub(super) fn effects(&self) -> impl Iterator<Item = ObjectEffect> {
         let named = self.names.named();
         named.filter_map(|(name, prepared)| match prepared {
@@ -74,8 +75,8 @@ impl Statements {
         })
     }
 
-    /// Parse is sent. A second one of a name fails, but where it has none: what was there is gone
-    /// before the server looks at the new one.
+    /// Notes that Parse is sent. The server drops the unnamed statement before it looks at a new
+    /// one; Parse of a name that exists fails.
     pub(super) fn parse(&mut self, name: &[u8], batch: u64, statement: Arc<Statement>) {
         if name.is_empty() {
             self.forget_unnamed();
@@ -83,31 +84,32 @@ impl Statements {
         self.parse_again(name, batch, statement);
     }
 
-    /// Parse is sent for the same statement anew, which was closed before if it has a name.
+    /// Notes that Parse of the same statement is sent again. If it has a name, it was closed
+    /// before.
     pub(super) fn parse_again(&mut self, name: &[u8], batch: u64, statement: Arc<Statement>) {
         let before = self.names.take(name);
         self.renew(name, batch, statement);
         self.push((batch, ChangedBy::Parse), name, before);
     }
 
-    /// The server's statement stays, with another plan that means the same.
+    /// Replaces the plan of a statement by an equal one. The server keeps its statement.
     pub(super) fn renew(&mut self, name: &[u8], batch: u64, statement: Arc<Statement>) {
         let prepared = Prepared::Message(statement);
         self.names.insert(name, batch, prepared);
     }
 
-    /// Close is sent.
+    /// Notes that Close is sent.
     pub(super) fn close(&mut self, name: &[u8], batch: u64) {
         let before = self.names.take(name);
         self.push((batch, ChangedBy::Close), name, before);
     }
 
-    /// The server drops what has no name.
+    /// Notes that the server drops the unnamed statement.
     pub(super) fn forget_unnamed(&mut self) {
         self.names.remove(b"");
     }
 
-    /// A statement is sent that gives names or takes them back.
+    /// Notes that a statement is sent that prepares or deallocates statements.
     pub(super) fn note(&mut self, effect: &ObjectEffect, batch: u64) {
         let (name, by) = match effect {
             ObjectEffect::Prepares { name, .. } | ObjectEffect::PreparesPlain(name) => {
@@ -143,7 +145,7 @@ impl Statements {
         });
     }
 
-    /// The server has done what is next to be answered.
+    /// Notes that the server confirms the oldest change, if it is of this kind.
     pub(super) fn confirm(&mut self, by: ChangedBy) {
         let next = self.changes.front();
         if next.is_some_and(|next| next.by == by) {
@@ -151,7 +153,7 @@ impl Statements {
         }
     }
 
-    /// What is next to be answered has failed, behind a Close that was done.
+    /// Notes that the oldest change has failed after its Close was executed.
     pub(super) fn fail_behind_close(&mut self) {
         if let Some(next) = self.changes.front_mut() {
             for (_, before) in &mut next.before {
@@ -160,19 +162,19 @@ impl Statements {
         }
     }
 
-    /// The server leaves out what it has not done of this batch and those before.
+    /// Undoes the unconfirmed changes of this batch and earlier ones: the server has skipped them.
     pub(super) fn undo(&mut self, batch: u64) {
         let sent = self.changes.iter();
         let count = sent.take_while(|change| change.batch <= batch).count();
         if count == 0 {
             return;
         }
-        // What was there before the first change of a name is put in last.
+        // In reverse, so that the meaning before the first change of a name wins.
         let mut undone: HashMap<Box<[u8]>, Option<Prepared>> = HashMap::new();
         for change in self.changes.drain(..count).rev() {
             undone.extend(change.before);
         }
-        // Changes of later batches stand: they were to something else than was believed.
+        // Changes of later batches stand; only the meanings before them are corrected.
         for change in &mut self.changes {
             for (name, before) in &mut change.before {
                 if let Some(known) = undone.remove(&**name) {

@@ -2,14 +2,14 @@
 //! server's answers become.
 //!
 //! Invariants:
-//! 1. Every message that the server answers has its entry in [`Answers`], in the order in which
-//!    they went to the server. An answer that is not expected ends the session.
-//! 2. A statement of the server goes by the plan that it was parsed by: where it is in doubt which
-//!    one the server has under a name, the name is forgotten, and Bind to it fails.
-//! 3. While a statement takes steps whose outcome decides what is sent next, the client's messages
-//!    wait: so what the proxy sends then stands where that statement stood.
-//! 4. What the proxy refuses becomes a statement on which the server fails, so that the failure
-//!    comes in its order, and ends the transaction as the server's own would.
+//! 1. Every message that the server answers has an entry in [`Answers`], in the order in which the
+//!    messages were sent. An unexpected answer ends the session.
+//! 2. A statement of the server is used with the plan it was parsed with. When unsure which
+//!    statement the server has under a name, the name is forgotten, and Bind to it fails.
+//! 3. While the rows of a statement determine what is sent next, the client's messages wait, so
+//!    that the proxy's messages take the place of that statement.
+//! 4. In place of a refused statement the server gets one on which it fails, so that the error
+//!    comes in order and ends the transaction as the server's own would.
 
 use std::sync::Arc;
 
@@ -50,12 +50,12 @@ use simple::Script;
 
 pub(super) use reply::is_fatal;
 
-/// Names the statement that the server fails on.
+/// The name of the statement that the server fails on.
 const REFUSED: &[u8] = b"strongroom_refused";
-/// What the server fails on: no SQL, and free of anything of the client's.
+/// The text of that statement: not SQL, and without anything of the client's.
 const REFUSED_TEXT: &[u8] = b"strongroom refused the statement that stood here";
 
-/// Where messages go.
+/// The buffers for both sides.
 pub(super) struct Outputs<'a> {
     pub to_client: &'a mut Vec<u8>,
     pub to_server: &'a mut Vec<u8>,
@@ -77,7 +77,7 @@ pub(super) struct Protected {
     locks: LockedRows,
     answers: Answers,
     pipeline: Pipeline,
-    /// The rest of a Query of which a statement takes steps.
+    /// The rest of a Query in which a statement takes steps.
     script: Option<Script>,
     copy: CopyState,
 }
@@ -100,7 +100,7 @@ impl Protected {
         }
     }
 
-    /// The server has let the client in, and reports this transaction status.
+    /// Notes that the server has accepted the client, with this transaction status.
     pub(super) fn begin(&mut self, status: u8) {
         self.transaction.note_ready(status);
         self.schema.begin();
@@ -116,7 +116,7 @@ impl Protected {
         self.schema.take_announced()
     }
 
-    /// A setting that the server reports.
+    /// Notes a setting that the server reports.
     pub(super) fn note_setting(&mut self, body: &[u8]) -> Result<(), Malformed> {
         let (name, value) = backend::read_parameter_status(body)?;
         self.settings.note(name, value);
@@ -157,13 +157,13 @@ impl Protected {
         }
     }
 
-    /// Whether the client's messages may become more.
+    /// Whether the client may be read.
     pub(super) fn wants_client(&self) -> bool {
         !self.answers.are_crowded()
     }
 
-    /// Has the server say what it owes, where that is so much that the client is not read until
-    /// then: it may be waiting for a Sync that the client has not sent.
+    /// Sends Flush when so many answers are outstanding that the client is not read: without it the
+    /// server might wait for a Sync that the client has not sent yet.
     fn flush_crowd(&mut self, outputs: &mut Outputs<'_>) {
         if self.pipeline.has_become_crowded(self.answers.are_crowded()) {
             backend::write_empty(frontend::kind::FLUSH, outputs.to_server);
@@ -181,7 +181,7 @@ impl Protected {
         self.is_idle() && self.transaction.is_outside_block()
     }
 
-    /// Asks the server what must be known before the client's next message, which waits.
+    /// Sends what must be answered before the client's next message, which waits.
     pub(super) fn ask_first(&mut self, outputs: &mut Outputs<'_>) {
         if self.pipeline.gate() == Gate::SyncExpected {
             self.await_step(outputs);
@@ -190,7 +190,7 @@ impl Protected {
         }
     }
 
-    /// Asks the catalogues.
+    /// Sends the queries to the catalogues.
     fn begin_load(&mut self, outputs: &mut Outputs<'_>) {
         let load = self.schema.begin_load(&self.transaction, outputs.to_server);
         self.answers.push(Expected::Unseen(Unseen::Close));
@@ -231,8 +231,7 @@ impl Protected {
         Ok((plan, text.into()))
     }
 
-    /// Portals of the protocol that a text may fetch from, as it may from cursors, and the columns
-    /// of their rows.
+    /// The portals that a text may fetch from, as from cursors, and the columns of their rows.
     fn portals_of(&self, text: &str) -> Vec<(String, Vec<Output>)> {
         if !may_fetch(text) {
             return Vec::new();
@@ -334,14 +333,14 @@ impl Protected {
         }
     }
 
-    /// Sends what the server fails on, and what the client is told for it.
+    /// Sends the statement on which the server fails, and notes the error for the client.
     fn refuse(&mut self, failure: StatementError, outputs: &mut Outputs<'_>) {
         frontend::write_parse(REFUSED, REFUSED_TEXT, std::iter::empty(), outputs.to_server);
         self.note_refusal(&failure);
         self.answers.push(Expected::Fail(failure));
     }
 
-    /// Counts a refusal. The operator is told where rules and database do not fit.
+    /// Counts a refusal. Logs it if rules and database do not match.
     fn note_refusal(&mut self, failure: &StatementError) {
         if failure.sqlstate == SqlState::CONFIG_FILE_ERROR && !self.schema.is_of_closed(failure) {
             self.schema
@@ -355,7 +354,7 @@ impl Protected {
         self.locks.note_error();
     }
 
-    /// The session ends by a failure.
+    /// Notes that the session ends with an error.
     pub(super) fn note_end(&self, failure: &Failure) {
         if failure.sqlstate == SqlState::DATA_CORRUPTED {
             add(&self.schema.shared().counters().values_damaged, 1);
@@ -363,7 +362,7 @@ impl Protected {
         }
     }
 
-    /// Says what is the proxy's to say next.
+    /// Writes replies of the proxy's own that are next in order.
     fn flush_proxy_replies(&mut self, outputs: &mut Outputs<'_>) {
         loop {
             match self.answers.front() {
@@ -377,7 +376,7 @@ impl Protected {
         }
     }
 
-    /// A statement of a text is sent.
+    /// Notes the effects of a statement that is sent.
     fn apply_effects(&mut self, plan: &TextPlan, index: usize) {
         if let Some(effects) = plan.effects(index) {
             self.schema.note_effects(effects);
@@ -402,13 +401,13 @@ impl Protected {
         }
     }
 
-    /// When the transaction began, for those messages that are sent next.
+    /// The settings for the next messages, with the time at which the transaction began.
     fn note_time(&mut self) -> Arc<TextContext> {
         let shared = self.schema.shared();
         self.settings.context_now(|| shared.now())
     }
 
-    /// Sync is sent, or the end of a Query.
+    /// Notes that Sync is sent, or the end of a Query.
     fn note_sync(&mut self) {
         self.locks.note_sync();
         if self.transaction.is_outside_block() && !self.locks.is_in_block() {

@@ -1,4 +1,4 @@
-//! Rows on their way to the client: sealed columns opened, hidden ones left out, types as the
+//! Rows for the client: sealed columns are opened, hidden ones dropped, types declared as the
 //! client knows them.
 
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use wire_postgres::{Formats, Malformed};
 
 use super::format::FormatCode;
 
-/// How rows of a statement come back, and go on.
+/// How rows of a statement are translated for the client.
 #[derive(Debug)]
 pub(super) struct Shape {
     plan: Arc<TextPlan>,
-    /// Which statement of the server.
+    /// The server's statement.
     at: ServerStatement,
     /// Formats that the client asked for: none (text), one for all, or one for each.
     formats: Box<[i16]>,
-    /// The format in which sealed values come: as text of a simple query, else in binary.
+    /// The format of sealed values from the server: text in a simple query, otherwise binary.
     sealed_format: FormatCode,
 }
 
-/// Why a row cannot go on.
+/// Why a row cannot be translated.
 pub(super) enum RowError {
     /// The server's message is malformed.
     Malformed(Malformed),
-    /// A value does not open, or the server gives other columns than were planned for.
+    /// A value does not open, or the columns are not those of the plan.
     Statement(StatementError),
 }
 
@@ -52,7 +52,7 @@ impl From<Malformed> for RowError {
 }
 
 impl Shape {
-    /// Of a portal. None: rows go on as they are.
+    /// The shape of a portal. None: rows are forwarded unchanged.
     pub(super) fn of_portal(
         plan: &Arc<TextPlan>,
         at: ServerStatement,
@@ -69,7 +69,7 @@ impl Shape {
         }))
     }
 
-    /// Of the statement at an index of a simple query.
+    /// The shape of the statement at an index of a simple query.
     pub(super) fn of_query(plan: &Arc<TextPlan>, index: usize) -> Option<Arc<Self>> {
         if plan.copy(index).is_some() {
             return Self::of_copy(plan, index);
@@ -86,7 +86,7 @@ impl Shape {
         }))
     }
 
-    /// Of a COPY. None: it is none.
+    /// The shape of a COPY. None: the statement is not a COPY.
     pub(super) fn of_copy(plan: &Arc<TextPlan>, index: usize) -> Option<Arc<Self>> {
         plan.copy(index)?;
         let role = Role::Only;
@@ -98,7 +98,7 @@ impl Shape {
         }))
     }
 
-    /// The COPY, and the plan that it is of.
+    /// The COPY and its plan.
     pub(super) fn copy(&self) -> Option<(&Arc<TextPlan>, &Copy)> {
         Some((&self.plan, self.plan.copy(self.at.index)?))
     }
@@ -107,7 +107,7 @@ impl Shape {
         self.plan.outputs(self.at)
     }
 
-    /// Notes what a row tells of a locked row.
+    /// Notes the sealed values of a row that the statement locks.
     pub(super) fn note_locked(
         &self,
         body: &[u8],
@@ -211,7 +211,7 @@ impl Shape {
     }
 }
 
-/// Writes the RowDescription of a statement for the client; formats as `format` says.
+/// Writes the RowDescription of a statement for the client, with these formats.
 pub(super) fn write_description(
     plan: &TextPlan,
     at: ServerStatement,
@@ -242,7 +242,7 @@ pub(super) fn write_description(
     Ok(())
 }
 
-/// The same column as one of this type.
+/// The same column with this type.
 pub(super) fn of_type(field: Field<'_>, logical: LogicalType) -> Field<'_> {
     Field {
         type_oid: values::oid(logical),
@@ -252,7 +252,7 @@ pub(super) fn of_type(field: Field<'_>, logical: LogicalType) -> Field<'_> {
     }
 }
 
-/// Writes the RowDescription of rows that go on as they are, in the formats that were asked for.
+/// Writes the RowDescription of rows that are forwarded unchanged, with the formats asked for.
 pub(super) fn write_plain_description(
     body: &[u8],
     formats: &[i16],

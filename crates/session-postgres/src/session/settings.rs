@@ -1,4 +1,4 @@
-//! Settings of a session that texts of values depend on.
+//! Settings of a session that the text form of values depends on.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl Default for Encoding {
             is_iso: true,
             zone_is_known: true,
             strings_conform: true,
-            // Of a version that is not known: an error is better than rows that are left out.
+            // If the version is unknown, an error is better than missing rows.
             marker_ends_csv: false,
         }
     }
@@ -38,7 +38,7 @@ impl Encoding {
     }
 
     /// # Errors
-    /// Texts would be read otherwise than they are meant.
+    /// Texts would be misread.
     pub(super) fn check(&self) -> Result<(), StatementError> {
         let (what, hint) = if !self.is_utf8 {
             (
@@ -65,7 +65,7 @@ impl Encoding {
     }
 }
 
-/// Settings by which the texts of values are written and read.
+/// Settings with which the text form of values is written and read.
 #[derive(Debug, Default)]
 pub(super) struct Settings {
     context: Arc<TextContext>,
@@ -75,7 +75,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Notes a setting, of which the server has told by a ParameterStatus or because it was asked.
+    /// Notes a setting that the server has reported, by ParameterStatus or in a query.
     pub(super) fn note(&mut self, name: &[u8], value: &[u8]) {
         note(
             name,
@@ -85,7 +85,7 @@ impl Settings {
         );
     }
 
-    /// As they are, with the time that was asked for last.
+    /// The settings, with the time of the last call of [`Self::context_now`].
     pub(super) fn context(&self) -> &TextContext {
         &self.context
     }
@@ -99,7 +99,7 @@ impl Settings {
         Arc::clone(&self.context)
     }
 
-    /// The transaction has ended: the next one has a time of its own.
+    /// Notes the end of the transaction: the next one has its own time.
     pub(super) fn end_transaction(&mut self) {
         self.began = None;
     }

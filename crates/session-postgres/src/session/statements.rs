@@ -12,7 +12,7 @@ use wire_postgres::values;
 
 use super::format::FormatCode;
 
-/// What holes of this protocol are filled with.
+/// The inputs of a statement in this protocol.
 pub(super) type Inputs<'a> = session_core::Inputs<'a, FormatCode>;
 
 /// Parameters as the client bound them.
@@ -32,28 +32,29 @@ fn format_of(inputs: &Inputs<'_>, number: usize) -> i16 {
         .map_or(0, |parameter| parameter.format.0)
 }
 
-/// A prepared statement as messages have it.
+/// The messages of a prepared statement.
 pub(super) trait StatementMessages {
     /// Writes Parse for the server.
     fn write_parse(&self, at: ServerStatement, name: &[u8], out: &mut Vec<u8>);
 
-    /// Notes the types of the client's parameters that are those of the server's.
+    /// Notes the types of client parameters that are also parameters of the server's statement.
     fn note_types(&self, at: ServerStatement, server: &[u32], types: &mut Vec<u32>);
 
-    /// The types of the client's parameters, with those that are known from the server.
+    /// The types of the client's parameters, given those that the server has reported.
     fn parameter_types(&self, at: ServerStatement, types: Vec<u32>) -> Vec<u32>;
 
-    /// Whether Bind has the values that the statement asks for.
+    /// Checks that Bind has as many parameters as the statement.
     ///
     /// # Errors
     /// It has not.
     fn check_bind(&self, index: usize, bind: &Bind<'_>) -> Result<(), StatementError>;
 
-    /// The formats in which columns are asked for: sealed and hidden ones in binary, others as the
+    /// The formats in which to ask for columns: sealed and hidden ones in binary, others as the
     /// client wants them.
     fn result_formats(&self, at: ServerStatement, wanted: Formats<'_>) -> Vec<i16>;
 
-    /// Writes Bind for the server, of a portal and a statement by their names: what meets a protected column is sealed.
+    /// Writes Bind for the server, given the names of portal and statement. Parameters that meet a
+    /// protected column are sealed.
     fn write_bind(
         &self,
         at: ServerStatement,

@@ -1,4 +1,4 @@
-//! Statements whose rows the proxy takes itself, because they decide what is sent next.
+//! Statements whose rows the proxy takes itself, because they determine what is sent next.
 
 use std::sync::Arc;
 
@@ -53,10 +53,10 @@ impl Step {
     }
 }
 
-/// `UPDATE` by old values: rows are read, and will be written.
+/// An `UPDATE` whose new values depend on old ones, while its rows are read.
 #[derive(Debug)]
 pub(super) struct Modify {
-    /// What is written.
+    /// The rows to write.
     pub changes: Changes,
     /// The client's Bind.
     pub bind: Arc<KeptBind>,

@@ -1,4 +1,4 @@
-//! Texts for the server with constants in place of holes.
+//! Texts of SQL for the server, with constants in place of holes.
 
 use column_types::TextContext;
 use session_core::plans::TextPlan;
@@ -9,7 +9,7 @@ use sql_plan::{Form, Hole, Plan, Source, Template};
 
 use super::format::FormatCode;
 
-/// The text of a Query for the server: literals sealed where they have to be.
+/// The text of a Query for the server, with literals sealed as planned.
 pub(super) fn render_query(
     text: &str,
     plan: &TextPlan,
@@ -65,7 +65,7 @@ fn write_constant(
             literal.write(out);
             return Ok(());
         }
-        // An array that is written out has become a list, unless it is empty.
+        // The planner has turned an array constructor into a list, unless it is empty.
         (Source::Literal(_), Form::SealedArray(..)) => {
             out.push_str("ARRAY[]::bytea[]");
             return Ok(());
@@ -89,7 +89,7 @@ fn write_constant(
         out.push_str("NULL::bytea");
         return Ok(());
     }
-    // E: whatever `standard_conforming_strings` is.
+    // With E, the text does not depend on `standard_conforming_strings`.
     out.push_str("E'\\\\x");
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     out.reserve(2 * sealed.len());

@@ -1,15 +1,15 @@
-//! Where a session stands in its transaction, as far as the server has told and messages show.
+//! The state of a session's transaction, by what the server has reported and by the messages sent.
 
 /// The transaction of a session.
 #[derive(Debug)]
 pub(super) struct Transaction {
     /// Transaction status byte of the last ReadyForQuery.
     status: u8,
-    /// Messages of the extended protocol came since the last Sync.
+    /// Messages of the extended protocol have come since the last Sync.
     in_pipeline: bool,
-    /// A statement of it was executed that the server took a snapshot for.
+    /// A statement was executed for which the server took a snapshot.
     has_snapshot: bool,
-    /// A statement under way ends it, or goes back to a savepoint.
+    /// A statement was sent that ends it or rolls back to a savepoint.
     is_ending: bool,
 }
 
@@ -25,22 +25,24 @@ impl Default for Transaction {
 }
 
 impl Transaction {
-    /// No block is open.
+    /// Whether no transaction block is open.
     pub(super) fn is_outside_block(&self) -> bool {
         self.status == b'I'
     }
 
-    /// The block has failed, and nothing under way ends it.
+    /// Whether the block has failed, and no statement was sent that ends it.
     pub(super) fn has_failed(&self) -> bool {
         self.status == b'E' && !self.is_ending
     }
 
-    /// What is sent now may be part of one, in a block or in the messages up to the next Sync.
+    /// Whether the next message may be part of a transaction: of a block, or of the messages up to
+    /// the next Sync.
     pub(super) fn may_be_open(&self) -> bool {
         self.status != b'I' || self.in_pipeline
     }
 
-    /// The server has taken a snapshot, or takes a new one for the next statement.
+    /// Whether a query of the proxy's own is harmless: the snapshot exists already, or each
+    /// statement gets a new one.
     pub(super) fn may_be_asked(&self) -> bool {
         (self.status == b'I' || self.has_snapshot) && !self.in_pipeline
     }
@@ -57,29 +59,29 @@ impl Transaction {
         self.is_ending
     }
 
-    /// A statement is sent that ends it, or goes back to a savepoint.
+    /// Notes that a statement is sent that ends it or rolls back to a savepoint.
     pub(super) fn note_ending(&mut self) {
         self.is_ending = true;
     }
 
-    /// Nothing that was sent is under way any more.
+    /// Notes that the server has answered everything.
     pub(super) fn note_nothing_under_way(&mut self) {
         self.is_ending = false;
     }
 
-    /// The server reports a status with ReadyForQuery.
+    /// Notes the transaction status byte of ReadyForQuery.
     pub(super) fn note_ready(&mut self, status: u8) {
         self.status = status;
     }
 
-    /// The server has failed. Clients go on before ReadyForQuery says so.
+    /// Notes an error. Clients may send more before ReadyForQuery reports it.
     pub(super) fn note_error(&mut self) {
         if self.status == b'T' {
             self.status = b'E';
         }
     }
 
-    /// A statement was executed, and this is the first word of its tag.
+    /// Notes that a statement was executed, by the first word of its command tag.
     pub(super) fn note_tag(&mut self, word: &[u8]) {
         match word {
             b"SELECT" | b"INSERT" | b"UPDATE" | b"DELETE" | b"COPY" => self.has_snapshot = true,

@@ -1,5 +1,5 @@
-//! COPY: rows of protected tables become others on their way, and what a client sends of a COPY
-//! that has failed goes nowhere.
+//! COPY: rows of protected tables are rewritten on their way. Rows of a COPY that has failed are
+//! dropped.
 
 use session_core::StatementError;
 use wire_postgres::backend::{self, Failure};
@@ -12,12 +12,12 @@ use crate::session::copying::Copying;
 use crate::session::failure::failure_of;
 
 impl Protected {
-    /// Takes a piece of the rows that the client sends. What comes behind a failure goes nowhere.
+    /// Takes a piece of the client's rows.
     pub(in crate::session) fn copy_data(&mut self, data: &[u8], outputs: &mut Outputs<'_>) {
         self.copy.take_data(data, outputs.to_server);
     }
 
-    /// Takes the message of the client that ends its rows.
+    /// Takes the client's CopyDone or CopyFail.
     pub(super) fn end_rows(&mut self, kind: u8, message: &[u8], outputs: &mut Outputs<'_>) {
         self.copy.end_data(kind, message, outputs.to_server);
     }
@@ -69,7 +69,7 @@ impl Protected {
     }
 }
 
-/// Rows that have been given to the client cannot be taken back.
+/// Ends the session: rows that were sent to the client cannot be taken back.
 fn ended(error: StatementError) -> End {
     End(Failure {
         fatal: true,

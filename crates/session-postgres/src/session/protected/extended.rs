@@ -1,4 +1,4 @@
-//! Messages of the extended protocol: what they become.
+//! Messages of the extended protocol, translated for the server.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -112,7 +112,7 @@ impl Protected {
         self.portals.insert(name, batch, portal);
     }
 
-    /// Refuses to keep a Bind where the portals of the session hold too much.
+    /// Refuses to keep a Bind if the portals of the session hold too much.
     fn check_kept(&self, name: &[u8], size: usize) -> Result<(), StatementError> {
         if name.is_empty() {
             return Ok(());
@@ -131,7 +131,7 @@ impl Protected {
         Err(StatementError::limit(message).hint(hint))
     }
 
-    /// The statement of a name, if its plan still holds.
+    /// The statement of a name, if its plan is still valid.
     fn statement_to_bind(
         &mut self,
         name: &[u8],
@@ -170,7 +170,7 @@ impl Protected {
         let renewed = Arc::new(Statement { text, types, plan });
         let batch = self.answers.batch_sent();
         if let (false, Some(front)) = (is_same, renewed.plan.front(0)) {
-            // It reads more than before: the server has to parse it again.
+            // It reads more columns than before, so the server must parse it again.
             if !name.is_empty() {
                 let target = Target::Statement(name);
                 write_target(frontend::kind::CLOSE, target, outputs.to_server);
@@ -234,8 +234,8 @@ impl Protected {
         }
     }
 
-    /// The columns of a cursor that SQL declared: to the server it is a portal, and drivers ask for
-    /// it as for one. None: it has no sealed ones, or the server knows that there is none.
+    /// The columns of a cursor that SQL has declared: to the server it is a portal, and drivers
+    /// describe it like one. None: it has no sealed columns, or does not exist.
     fn shape_of_cursor(&mut self, name: &[u8]) -> Result<Option<Arc<Shape>>, StatementError> {
         let name = String::from_utf8_lossy(name);
         if !self.objects.has_cursor(&name) {
@@ -246,7 +246,7 @@ impl Protected {
         Ok(Shape::of_query(&plan, 0))
     }
 
-    /// Describes a statement that takes steps, by those of the server that it becomes.
+    /// Describes a statement that takes steps, by describing the server's statements.
     fn describe_steps(
         &mut self,
         statement: Arc<Statement>,
@@ -286,7 +286,7 @@ impl Protected {
         }));
     }
 
-    /// Describes a portal that is kept here.
+    /// Describes a portal that the proxy keeps.
     fn describe_kept(
         &mut self,
         statement: &Arc<Statement>,
@@ -322,7 +322,7 @@ impl Protected {
         write_target(frontend::kind::DESCRIBE, target, outputs.to_server);
     }
 
-    /// The name of a statement of the proxy's, which the server has when it comes to it.
+    /// Prepares a statement of the proxy's own, unless the server has it. Returns its name.
     pub(super) fn prepare(
         &mut self,
         statement: &Arc<Statement>,
@@ -330,7 +330,7 @@ impl Protected {
         outputs: &mut Outputs<'_>,
     ) -> Vec<u8> {
         let number = if self.script.is_some() {
-            // Its text is rarely the same again: it gets no name.
+            // A Query is rarely repeated literally, so its statements get no name.
             Found::New(0, None)
         } else {
             self.own.find(statement, at)
@@ -396,8 +396,8 @@ impl Protected {
     }
 }
 
-/// Refuses a name of which the proxy cannot tell what the server keeps: in another encoding it is
-/// cut elsewhere, and SQL cuts it at a whole character.
+/// Refuses a long name if the proxy cannot tell where the server truncates it: that depends on the
+/// encoding, and SQL truncates at a whole character.
 fn check_name(name: &[u8]) -> Result<(), StatementError> {
     let start = kept(name);
     if start.len() == name.len() || start.is_ascii() {
@@ -407,7 +407,7 @@ fn check_name(name: &[u8]) -> Result<(), StatementError> {
     Err(StatementError::statement(SqlState::NAME_TOO_LONG, message))
 }
 
-/// A prepared statement that has another meaning by now.
+/// The error that a prepared statement now has another meaning.
 fn means_another(message: &'static str) -> StatementError {
     StatementError {
         wants_preparing: true,
@@ -415,7 +415,7 @@ fn means_another(message: &'static str) -> StatementError {
     }
 }
 
-/// Refuses a statement with more values than a message can carry.
+/// Refuses a statement with more parameters than a message can carry.
 pub(super) fn check_length(plan: &TextPlan) -> Result<(), StatementError> {
     if !plan.is_too_long() {
         return Ok(());
@@ -425,8 +425,8 @@ pub(super) fn check_length(plan: &TextPlan) -> Result<(), StatementError> {
         .hint("Pass an array as one parameter, split the statement, or use COPY."))
 }
 
-/// The statements by which the parameters and the rows of one of the client's are known, the one
-/// with the rows last.
+/// The server's statements to describe in order to know parameters and rows of a client's
+/// statement. The one with the rows comes last.
 fn parts_to_describe(
     statement: &Statement,
     front: ServerStatement,
@@ -453,7 +453,7 @@ fn parts_to_describe(
     }
 }
 
-/// Whether a statement that writes may give rows back. In doubt it may.
+/// Whether a statement may return rows. When unsure: yes.
 pub(super) fn may_return_rows(statement: &Statement, at: ServerStatement) -> bool {
     let text = statement.plan.server_text(at);
     matches!(at.role, Role::Read | Role::Only) || text.is_some_and(|text| text.has_returning)

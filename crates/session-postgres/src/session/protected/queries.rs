@@ -1,4 +1,4 @@
-//! Queries that the proxy finishes: their rows are fetched, the client is given the answer.
+//! Queries that the proxy finishes: it fetches rows and sends the client the answer.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ impl Protected {
         Ok(())
     }
 
-    /// What may be fetched and kept for one statement.
+    /// The limits of rows and bytes for one statement.
     pub(super) fn limits(&self) -> Limits {
         Limits {
             rows_max: self.schema.shared().finish_rows_max(),
@@ -77,14 +77,14 @@ impl Protected {
         }
     }
 
-    /// What the server is asked for at most: one row more than may be tells that there are too
-    /// many, and the server need not lock and send all.
+    /// The limit of rows in Execute: one more than allowed, which shows that there are too many
+    /// without making the server lock and send them all.
     pub(super) fn fetched_max(&self) -> i32 {
         let rows_max = self.schema.shared().finish_rows_max();
         i32::try_from(rows_max.saturating_add(1)).unwrap_or(0)
     }
 
-    /// The rows have come.
+    /// Ends the fetch of a query.
     pub(super) fn end_finish(
         &mut self,
         finishing: Finishing,
@@ -103,7 +103,7 @@ impl Protected {
         Ok(())
     }
 
-    /// Gives the next rows of an answer that is there. False: there is none.
+    /// Sends the next rows of an answer that the proxy has. False: it has none for this portal.
     pub(super) fn give_answer(&mut self, execute: Execute<'_>) -> bool {
         let portal = self.portals.get_mut(execute.portal);
         let Some(PortalState::Answer(answer)) = portal.map(|portal| &mut portal.state) else {
@@ -118,7 +118,7 @@ impl Protected {
         true
     }
 
-    /// Describes a statement. False: it is none that the proxy finishes.
+    /// Describes a statement. False: the proxy does not finish it.
     pub(super) fn describe_finish(
         &mut self,
         statement: &Arc<Statement>,
@@ -138,7 +138,7 @@ impl Protected {
         true
     }
 
-    /// Describes a portal that is kept here. False: it is none of a query.
+    /// Describes a portal that the proxy keeps. False: the proxy does not finish its statement.
     pub(super) fn describe_answer(
         &mut self,
         statement: &Arc<Statement>,
@@ -159,7 +159,7 @@ impl Protected {
         true
     }
 
-    /// The columns decide whether the statement fails, and whether what is behind it is executed.
+    /// Makes messages wait for the columns, which determine whether the statement fails.
     fn wait_for_columns(&mut self, described: DescribeFinish, outputs: &mut Outputs<'_>) {
         backend::write_empty(frontend::kind::FLUSH, outputs.to_server);
         self.answers.push(Expected::DescribeFinish(described));

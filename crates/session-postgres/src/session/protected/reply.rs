@@ -1,4 +1,4 @@
-//! The server's answers, in the order in which they are expected.
+//! The server's answers, translated for the client.
 
 use session_core::StatementError;
 use sqlstate::SqlState;
@@ -15,7 +15,7 @@ use crate::session::rows::{self, RowError};
 use crate::session::statements::StatementMessages;
 
 impl Protected {
-    /// Takes a message of the server. ParameterStatus was noted before.
+    /// Takes a message of the server. ParameterStatus has been noted before.
     pub(in crate::session) fn server_message(
         &mut self,
         kind: u8,
@@ -107,7 +107,7 @@ impl Protected {
         Ok(())
     }
 
-    /// A statement is described. True: that was all.
+    /// Takes an answer to Describe of a statement. True: it was the last one.
     fn description(
         &mut self,
         kind: u8,
@@ -139,7 +139,7 @@ impl Protected {
         Ok(kind != k::PARAMETER_DESCRIPTION)
     }
 
-    /// A portal is described. True: that was all.
+    /// Takes an answer to Describe of a portal. True: it was the last one.
     fn columns(
         &mut self,
         kind: u8,
@@ -167,7 +167,7 @@ impl Protected {
         Ok(true)
     }
 
-    /// A query that the proxy finishes is described. True: that was all.
+    /// Takes an answer to Describe of a query that the proxy finishes. True: it was the last one.
     fn finish_answer(
         &mut self,
         kind: u8,
@@ -211,7 +211,7 @@ impl Protected {
         Ok(kind != k::PARAMETER_DESCRIPTION)
     }
 
-    /// A part of a statement is described. True: that was all.
+    /// Takes an answer to Describe of a part of a statement. True: it was the last one.
     fn part_answer(
         &mut self,
         kind: u8,
@@ -253,7 +253,7 @@ impl Protected {
         Ok(true)
     }
 
-    /// True: the message of the proxy's own is answered.
+    /// Takes an answer that the client does not see. True: it was the last one.
     fn unseen_answer(
         &mut self,
         kind: u8,
@@ -286,7 +286,7 @@ impl Protected {
         }
     }
 
-    /// Rows are written. True: all are.
+    /// Takes an answer to a statement that writes a row. True: it was the last one.
     fn write_answer(
         &mut self,
         kind: u8,
@@ -310,7 +310,7 @@ impl Protected {
                 writes.left = writes.left.saturating_sub(1);
                 let (left, total) = (writes.left, writes.count);
                 if count != 1 {
-                    // Something kept the server from writing what was computed.
+                    // The server did not write the computed row, for instance because of a trigger.
                     self.locks.forget();
                 }
                 if left == 0 {
@@ -422,7 +422,7 @@ impl Protected {
             self.answers.front(),
             Some(Expected::Query(..) | Expected::FailQuery(_) | Expected::Sync) | None
         ) {
-            // Of a Query, what stands behind.
+            // The server skips the rest of the Query.
             self.statements.undo(self.answers.batch_answered());
             return Ok(());
         }
@@ -430,7 +430,7 @@ impl Protected {
         Ok(())
     }
 
-    /// The server leaves out everything up to the next Sync.
+    /// Notes that the server skips everything up to the next Sync.
     fn skip(&mut self, outputs: &mut Outputs<'_>) {
         let skipped = self.answers.skip_to_sync();
         for (index, skipped) in skipped.into_iter().enumerate() {
@@ -446,7 +446,7 @@ impl Protected {
         }
     }
 
-    /// A message was not executed: it has failed, or one before it.
+    /// Notes that a message was not executed: it has failed, or an earlier one.
     fn note_skipped(&mut self, skipped: Expected, has_failed: bool) {
         let batch = self.answers.batch_answered();
         match skipped {
@@ -476,7 +476,7 @@ impl Protected {
         self.statements.undo(batch);
         self.answers.end_batch();
         if status == b'I' || self.transaction.is_ending() {
-            // AND CHAIN ends a transaction, too.
+            // COMMIT AND CHAIN ends a transaction, too.
             self.schema.publish_changes();
             self.schema.doubt_changes();
         }
@@ -497,13 +497,12 @@ impl Protected {
             Some(Expected::Unseen(Unseen::Sync)) => {}
             _ => return Err(unexpected()),
         }
-        // A Flush may have come for what stands behind it, and the server has nothing to say to
-        // that.
+        // A Flush may have come for replies of the proxy's own, to which the server adds nothing.
         self.flush_proxy_replies(outputs);
         self.locks
             .note_ready(status == b'T', self.answers.is_empty());
         if self.answers.is_empty() && !self.transaction.in_pipeline() {
-            // Of what was sent nothing is under way.
+            // Everything that was sent has been answered.
             self.transaction.note_nothing_under_way();
             if status == b'I' {
                 self.schema.settle_changes();
@@ -520,8 +519,7 @@ impl From<RowError> for End {
     fn from(error: RowError) -> Self {
         match error {
             RowError::Malformed(error) => error.into(),
-            // The rest of the rows would have to be swallowed; a value that does not open is a
-            // matter for somebody to look at.
+            // A value that does not open needs attention, and the remaining rows could not be sent.
             RowError::Statement(error) => Self(Failure {
                 fatal: true,
                 ..failure_of(error)
@@ -535,7 +533,7 @@ pub(super) fn unexpected() -> End {
     End(Failure::fatal(SqlState::PROTOCOL_VIOLATION, message))
 }
 
-/// How many rows a tag of CommandComplete counts: `UPDATE 5`.
+/// The number of rows in the tag of CommandComplete, such as `UPDATE 5`.
 fn rows_of_tag(body: &[u8]) -> u64 {
     let tag = String::from_utf8_lossy(body);
     let last = tag.trim_end_matches('\0').rsplit(' ').next();
@@ -550,7 +548,7 @@ pub(in crate::session) fn is_fatal(body: &[u8]) -> Result<bool, Malformed> {
         .any(|(letter, text)| *letter == b'V' && matches!(*text, b"FATAL" | b"PANIC")))
 }
 
-/// Codes by which clients decide whether to try again, and which say nothing of the catalogues.
+/// SQLSTATEs that make clients retry, and that have nothing to do with the catalogues.
 const KEPT_CODES: [SqlState; 7] = [
     SqlState::IN_FAILED_SQL_TRANSACTION,
     SqlState::SERIALIZATION_FAILURE,

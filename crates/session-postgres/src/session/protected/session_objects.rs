@@ -1,4 +1,4 @@
-//! Names that SQL gives and takes back, and how transactions end, which takes names too.
+//! Objects that SQL declares and drops by name, and how transactions end, which drops some of them.
 
 use sql_plan::{Effects, ObjectEffect};
 use sql_rewrite::Objects;
@@ -19,7 +19,7 @@ impl DeclaredObjects {
         self.objects.concern(text)
     }
 
-    /// They, and what else has such names.
+    /// These objects together with others that can be named in SQL.
     pub(super) fn including(&self, others: impl Iterator<Item = ObjectEffect>) -> Objects {
         self.objects.including(others)
     }
@@ -29,27 +29,27 @@ impl DeclaredObjects {
         self.objects.has_cursor(name)
     }
 
-    /// The server has failed.
+    /// Notes an error of the server.
     pub(super) fn note_error(&mut self) {
         self.ending.note_error();
     }
 
-    /// A statement was executed.
+    /// Notes the command tag of a statement.
     fn note_tag(&mut self, tag: &[u8]) {
         self.ending.note_tag(tag);
     }
 
-    /// Nothing is under way, and no transaction is open.
+    /// Notes that everything is answered and no transaction is open.
     fn end_transactions(&mut self) {
         let ending = std::mem::take(&mut self.ending);
         self.objects.end_transactions(!ending.may_stay);
     }
 }
 
-/// How transactions ended since none was open, nor anything under way.
+/// How transactions ended since the session was last idle outside of a transaction.
 #[derive(Debug, Default)]
 struct Ending {
-    /// The last that the server told is a failure, or that it rolled back.
+    /// The last answer was an error or a rollback.
     is_back: bool,
     /// Something may have been committed.
     may_stay: bool,
@@ -65,15 +65,15 @@ impl Ending {
         self.is_back = true;
     }
 
-    /// No transaction is open any more. What messages of the extended protocol do without a block
-    /// may be committed in the midst of them.
+    /// Notes that no transaction is open any more. Messages of the extended protocol outside of a
+    /// block may have been committed in part.
     fn note_end(&mut self, was_in_block: bool, is_query: bool) {
         self.may_stay |= !self.is_back || !(was_in_block || is_query);
     }
 }
 
 impl Protected {
-    /// A statement is sent.
+    /// Notes the objects that a statement declares or drops when it is sent.
     pub(super) fn note_objects(&mut self, effects: &Effects) {
         let batch = self.answers.batch_sent();
         for effect in &effects.objects {
@@ -88,14 +88,14 @@ impl Protected {
         }
     }
 
-    /// A statement was executed.
+    /// Notes the command tag of a statement that was executed.
     pub(super) fn note_tag(&mut self, body: &[u8]) {
         let tag = body.strip_suffix(b"\0").unwrap_or(body);
         self.objects.note_tag(tag);
         let word = tag.split(|byte| *byte == b' ').next();
         self.transaction.note_tag(word.unwrap_or_default());
         match tag {
-            // Clients go on before ReadyForQuery says so.
+            // Clients may send more before ReadyForQuery comes.
             b"COMMIT" => self.schema.publish_changes(),
             b"PREPARE" => self.statements.confirm(ChangedBy::Prepare),
             b"DEALLOCATE" => self.statements.confirm(ChangedBy::Deallocate),
@@ -107,7 +107,7 @@ impl Protected {
         }
     }
 
-    /// What was sent is done, and the client is told. True: that was all.
+    /// Forwards the confirmation of a change to a prepared statement. True: it is the last answer.
     pub(super) fn confirm(
         &mut self,
         by: ChangedBy,
@@ -119,7 +119,7 @@ impl Protected {
         true
     }
 
-    /// The server is ready, and no transaction is open.
+    /// Notes that the server is ready and no transaction is open.
     pub(super) fn end_transaction(&mut self, was_in_block: bool, is_query: bool) {
         self.objects.ending.note_end(was_in_block, is_query);
         if self.is_idle() {

@@ -1,5 +1,6 @@
-//! Query messages. A text of which a statement takes steps becomes messages of the extended
-//! protocol up to one Sync: the same implicit transaction, and the same answers.
+//! Query messages. If a statement of the text takes steps, the text becomes messages of the
+//! extended protocol with one Sync: that is the same implicit transaction, and the answers are the
+//! same.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -22,11 +23,11 @@ use crate::session::rows::Shape;
 use crate::session::statements::{Inputs, StatementMessages, inputs_of};
 use crate::session::texts::render_query;
 
-/// A Query of which a statement takes steps.
+/// A Query in which a statement takes steps.
 #[derive(Debug)]
 pub(super) struct Script {
     statement: Arc<Statement>,
-    /// The next statement of its text.
+    /// The index of its next statement.
     next: usize,
 }
 
@@ -83,8 +84,8 @@ impl Protected {
         Ok(())
     }
 
-    /// Refuses what stands behind the end of a transaction, in one text, where it changed what
-    /// names mean: the text was planned by those names.
+    /// Refuses statements after the end of a transaction in the same text, if the transaction
+    /// changed what names mean: the whole text was planned with those names.
     fn check_end(&self, plan: &TextPlan) -> Result<(), StatementError> {
         if !self.schema.has_changes() || !plan.goes_on_behind_an_end() {
             return Ok(());
@@ -141,7 +142,7 @@ impl Protected {
             self.fail_query(failure, outputs);
             return Ok(());
         }
-        // As with any Query, what has no name is gone.
+        // Any Query drops the unnamed statement and portal.
         self.statements.forget_unnamed();
         self.portals.remove(b"");
         let statement = Statement {
@@ -156,7 +157,7 @@ impl Protected {
         self.go_on_with_script(outputs)
     }
 
-    /// Sends statements of a Query until one has to be waited for.
+    /// Sends statements of a Query, up to one whose rows must come first.
     pub(super) fn go_on_with_script(&mut self, outputs: &mut Outputs<'_>) -> Result<(), End> {
         while self.pipeline.gate() != Gate::Waiting
             && let Some(script) = &mut self.script
@@ -236,7 +237,7 @@ impl Protected {
         Ok(())
     }
 
-    /// Behind Parse and Bind: the columns, then the rows.
+    /// Sends Describe and Execute after Parse and Bind.
     fn expect_of_script(&mut self, shape: Option<Arc<Shape>>, outputs: &mut Outputs<'_>) {
         let portal = Target::Portal(b"");
         write_target(frontend::kind::DESCRIBE, portal, outputs.to_server);
@@ -246,7 +247,7 @@ impl Protected {
         self.answers.push(Expected::Unseen(Unseen::Describe(shape)));
     }
 
-    /// Ends a Query that was sent in messages of the extended protocol.
+    /// Ends a Query that was sent as messages of the extended protocol.
     pub(super) fn end_script(&mut self, outputs: &mut Outputs<'_>) {
         backend::write_empty(frontend::kind::SYNC, outputs.to_server);
         self.transaction.set_in_pipeline(false);

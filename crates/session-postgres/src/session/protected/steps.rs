@@ -1,9 +1,9 @@
-//! Statements of the client that become several of the server.
+//! Statements of the client that become several statements of the server.
 //!
-//! `UPDATE` by old values is a statement that reads and locks the rows, and one for each row that
-//! writes it. Where the transaction has read and locked the row before, the second alone is sent.
-//! All of it stands before one Sync, so that it is one transaction, also without a block: the
-//! client's own Sync, which waits, or that of a Query.
+//! An `UPDATE` that computes new values from old ones becomes a statement that reads and locks the
+//! rows, and one statement per row that writes it. If the transaction has already read and locked
+//! the row, only the second is sent. All of them precede one Sync, the client's own or that of a
+//! Query, so that they are one transaction even outside of a block.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use crate::session::statements::{Inputs, StatementMessages, inputs_of};
 use crate::session::step::{Modify, Step};
 
 impl Protected {
-    /// Executes a portal that is kept here.
+    /// Executes a portal that the proxy keeps.
     pub(super) fn take_steps(
         &mut self,
         statement: &Arc<Statement>,
@@ -56,9 +56,9 @@ impl Protected {
         Ok(())
     }
 
-    /// The rows of a step are all there.
+    /// Takes the end of a step's rows.
     pub(super) fn end_step(&mut self, step: Step, outputs: &mut Outputs<'_>) -> Result<(), End> {
-        // The server may say what it has before it is asked to: then Sync is still expected.
+        // The server may answer without being asked to: then Sync is still expected.
         self.pipeline.open();
         let is_synced = matches!(&step, Step::Finish(finishing) if finishing.is_synced);
         let ended = match step {
@@ -74,7 +74,7 @@ impl Protected {
         self.go_on_with_script(outputs)
     }
 
-    /// The rows that decide what is sent next are awaited.
+    /// Waits for rows that determine what is sent next.
     pub(super) fn wait(&mut self, step: Step, outputs: &mut Outputs<'_>) {
         backend::write_empty(frontend::kind::FLUSH, outputs.to_server);
         self.answers.push(Expected::Step(Box::new(step)));
@@ -131,7 +131,7 @@ impl Protected {
         Ok(())
     }
 
-    /// Writes a row whose old values are known. False: they are not.
+    /// Writes a row whose old values are cached. False: they are not.
     fn write_known(
         &mut self,
         statement: &Arc<Statement>,
@@ -175,7 +175,7 @@ impl Protected {
         Ok(true)
     }
 
-    /// What is known of rows before they are written.
+    /// Drops cached rows that the statement will write.
     fn note_writing(&mut self, modify: &ReadModifyWrite, row: Option<&RowName>) {
         match row {
             Some(row) if !may_change_all(&modify.effects) => self.locks.begin_writing(row),
@@ -183,8 +183,8 @@ impl Protected {
         }
     }
 
-    /// The name under which the server has the first statement of the client's; it may have got
-    /// another meaning since it was bound.
+    /// The name of the server's first statement for a statement of the client. The client may have
+    /// reused its name since Bind.
     pub(super) fn name_of_front(
         &mut self,
         statement: &Arc<Statement>,
@@ -238,7 +238,7 @@ impl Protected {
         Ok(())
     }
 
-    /// Rows are written, or will be.
+    /// Caches the row that is written, if it is a single one.
     fn note_written(&mut self, mut changes: Changes) {
         let modify = modification(&changes.statement.plan, changes.index);
         if modify.is_none_or(|modify| may_change_all(&modify.effects)) {
@@ -250,7 +250,7 @@ impl Protected {
         }
     }
 
-    /// In a Query, the columns of the rows to come.
+    /// In a Query, describes the rows to come.
     fn describe_of_script(
         &mut self,
         statement: &Arc<Statement>,
@@ -267,7 +267,7 @@ impl Protected {
     }
 }
 
-/// Writes what writes each row; all or nothing.
+/// Writes the messages that write each row; all or nothing.
 fn write_rows(
     step: &Modify,
     (bind, context): (&Bind<'_>, &TextContext),
@@ -291,7 +291,7 @@ fn write_rows(
         }
         write_execute(&step.portal, 0, outputs.to_server);
         if outputs.to_server.len() - start > changes.limits.bytes_max {
-            // Each row has the statement's other values again.
+            // The messages of each row repeat the statement's other values.
             outputs.to_server.truncate(start);
             return Err(changes.too_many_bytes());
         }
@@ -299,7 +299,7 @@ fn write_rows(
     Ok(())
 }
 
-/// A portal with a name is not bound twice.
+/// Closes a named portal before it is bound again.
 fn close_portal(portal: &[u8], outputs: &mut Outputs<'_>) {
     if !portal.is_empty() {
         let target = Target::Portal(portal);

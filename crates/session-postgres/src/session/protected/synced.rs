@@ -1,6 +1,6 @@
-//! Queries that the proxy finishes, behind which the client's Sync is sent at once: it makes the
-//! server answer, so that no Flush and no round trip of the proxy's own is needed. Nothing more is
-//! sent for such a query once its rows have come.
+//! Queries that the proxy finishes, with the client's Sync sent at once. It makes the server
+//! answer, so that the proxy needs no Flush and no round trip of its own. Nothing more is sent for
+//! such a query after its rows have come.
 
 use session_core::StatementError;
 use wire_postgres::backend;
@@ -12,13 +12,13 @@ use crate::session::pipeline::Gate;
 use crate::session::step::Step;
 
 impl Protected {
-    /// Rows are awaited, and the client's Sync before them.
+    /// Waits for the client's Sync, then for the rows.
     pub(super) fn wait_with_sync(&mut self, step: Step) {
         self.answers.push(Expected::Step(Box::new(step)));
         self.pipeline.expect_sync();
     }
 
-    /// The client's Sync is sent behind a step.
+    /// Notes that the client's Sync is sent after a step.
     pub(super) fn sync_step(&mut self) {
         if self.pipeline.gate() != Gate::SyncExpected {
             return;
@@ -32,16 +32,15 @@ impl Protected {
         }
     }
 
-    /// Something else came than Sync: the step is asked for by itself.
+    /// Sends Flush for the step: the client sent another message than Sync.
     pub(super) fn await_step(&mut self, outputs: &mut Outputs<'_>) {
         self.pipeline.wait();
         backend::write_empty(frontend::kind::FLUSH, outputs.to_server);
     }
 
-    /// Makes the server fail in place of a step behind which Sync was sent.
+    /// Makes the server fail in place of a step after which Sync was sent.
     pub(super) fn fail_synced(&mut self, failure: StatementError, outputs: &mut Outputs<'_>) {
-        // The Sync behind the step is answered to nobody: the one behind the failure is the
-        // client's.
+        // The client gets the answer to the Sync after the error, not to the one after the step.
         if let Some(sync @ Expected::Sync) = self.answers.front() {
             *sync = Expected::Unseen(Unseen::Sync);
         }
