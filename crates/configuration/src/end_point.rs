@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_certificate_has_none() {
+    fn bytes_that_are_no_certificate_have_no_end_point() {
         let whole = certificate(SIGNATURES[0].0);
         for size in 0..whole.len() {
             assert_eq!(end_point(&whole[..size]), None);

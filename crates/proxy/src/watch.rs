@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_session_waits_until_changes_are_heard_of_but_no_longer_than_a_lease() {
+    async fn a_session_waits_for_the_watch_but_no_longer_than_a_lease() {
         let lease = Duration::from_millis(50);
         let begun = Instant::now();
         listens(Arc::new(Watch::new(b"base", "base", lease))).await;
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_loses_the_connection_waits_for_every_lease_to_end() {
+    async fn without_the_connection_a_change_waits_for_the_lease_to_end() {
         let lease = Duration::from_millis(50);
         let watch = Watch::new(b"base", "base", lease);
         let begun = Instant::now();
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_is_told_that_all_know_waits_no_longer() {
+    async fn a_confirmed_change_ends_the_wait() {
         let watch = Watch::new(b"base", "base", Duration::from_secs(600));
         let announced = watch.announce();
         let mut requests = watch.take_requests().expect("nobody has them");

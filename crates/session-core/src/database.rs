@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_names_are_known_as_the_same() {
+    fn different_names_have_different_keys() {
         let names: [&[u8]; 5] = [b"a", b"\xfe", b"\xff", b"\xef\xbf\xbd", b"\\xff"];
         for (index, one) in names.iter().enumerate() {
             for other in &names[..index] {
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn another_database_is_named_with_what_to_do() {
+    fn the_error_about_another_database_names_it_and_a_remedy() {
         let long = "n".repeat(64);
         let failure = Database::named(long.as_bytes()).check(&opened(&long.as_bytes()[..63]));
         let failure = failure.expect_err("the server has cut it");

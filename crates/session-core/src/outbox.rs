@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_takes_bytes_more_slowly_than_they_come_takes_no_memory() {
+    fn a_slow_reader_does_not_grow_the_buffer() {
         const PIECE: usize = 64 * 1024;
         const WAITING_MAX: usize = 4 * PIECE;
         const SIZE: usize = 8 << 20;
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_of_a_long_message_is_given_back_before_all_is_sent() {
+    fn memory_of_a_long_message_is_freed_before_all_is_sent() {
         const SIZE: usize = 8 << 20;
         let mut outbox = Outbox::default();
         outbox.bytes.extend(pattern(0, SIZE));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_piece_by_piece_while_more_comes_takes_no_memory() {
+    fn reading_piece_by_piece_while_more_comes_does_not_grow_the_buffer() {
         const PIECE: usize = 16 * 1024;
         let mut outbox = Outbox::default();
         outbox.bytes.extend(pattern(0, 4 * PIECE));
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flush_that_waits_is_asked_for_again() {
+    fn a_pending_flush_is_retried() {
         let mut outbox = Outbox::default();
         let mut writer = Slow {
             flushes_pending: 2,

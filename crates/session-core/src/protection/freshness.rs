@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_session_looks_in_each_interval() {
+    fn one_session_checks_in_each_interval() {
         let freshness = Freshness::new(Duration::from_secs(1));
         let at = |seconds: f64| freshness.began + Duration::from_secs_f64(seconds);
         for _ in 0..2 {
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_that_take_long_are_rare() {
+    fn slow_checks_are_rare() {
         let freshness = Freshness::new(Duration::from_secs(1));
         let at = |seconds: f64| freshness.began + Duration::from_secs_f64(seconds);
         assert!(freshness.claim(at(0.0)));

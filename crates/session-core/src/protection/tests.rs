@@ -43,7 +43,7 @@ fn adopt(
 }
 
 #[test]
-fn a_session_keeps_what_it_goes_by_while_that_is_the_same() {
+fn a_session_keeps_its_schema_while_it_is_unchanged() {
     let protection = protection();
     for facts in [session("a", &["t"]), session("last", &[])] {
         for number in 0..PATHS_MAX {
@@ -65,7 +65,7 @@ fn a_session_keeps_what_it_goes_by_while_that_is_the_same() {
 }
 
 #[test]
-fn what_was_changed_past_all_sessions_is_forgotten() {
+fn a_change_made_directly_at_the_server_invalidates_the_schema() {
     let protection = protection();
     let published = protection.generation("base");
     let forgets = protection.forgets("base");
@@ -83,7 +83,7 @@ fn what_was_changed_past_all_sessions_is_forgotten() {
 }
 
 #[test]
-fn sessions_with_names_of_their_own_share_the_relations() {
+fn sessions_with_different_search_paths_share_relations() {
     let protection = protection();
     let one = adopt(&protection, &session("a", &["t"]), None);
     let other = adopt(&protection, &session("b", &["u"]), None);
@@ -91,7 +91,7 @@ fn sessions_with_names_of_their_own_share_the_relations() {
 }
 
 #[test]
-fn plans_keep_no_schema_that_no_session_goes_by() {
+fn plans_do_not_keep_an_unused_schema_alive() {
     let protection = protection();
     let plan = |loaded: &Arc<Loaded>, text: &str| {
         protection.plan(loaded, text).expect("it is planned");

@@ -73,7 +73,7 @@ fn failed(format: &CopyFormat, stream: &str) -> CopyError {
 }
 
 #[test]
-fn fields_of_text_are_turned_without_their_escapes() {
+fn text_fields_are_converted_without_escapes() {
     for (stream, wanted) in [
         ("1\tx\n2\ty\n", "1\t<x>\n2\t<y>\n"),
         ("1\tx", "1\t<x>\n"),
@@ -106,7 +106,7 @@ fn a_text_that_would_read_as_null_is_written_otherwise() {
 }
 
 #[test]
-fn fields_of_csv_are_turned_without_their_quotes() {
+fn csv_fields_are_converted_without_quotes() {
     for (stream, wanted) in [
         ("1,x\n", "1,<x>\n"),
         ("1,\n", "1,\n"),
@@ -153,7 +153,7 @@ fn a_backslash_at_the_end_of_a_stream_does_not_keep_its_field_from_being_null() 
 
 /// PostgreSQL 18 reads on: what stands behind such a line is not lost.
 #[test]
-fn a_line_of_backslash_and_dot_ends_csv_where_the_server_has_it_so() {
+fn a_line_of_backslash_and_dot_ends_csv_if_it_does_at_the_server() {
     let turned = |marker_ends_csv: bool, count: usize, stream: &str| {
         let mut layout = layout(true);
         layout.columns.truncate(count);
@@ -219,7 +219,7 @@ fn binary(rows: &[&[Option<&[u8]>]]) -> Vec<u8> {
 }
 
 #[test]
-fn fields_in_binary_are_turned() {
+fn binary_fields_are_converted() {
     let stream = binary(&[
         &[Some(b"1"), Some(b"x")],
         &[None, None],
@@ -259,7 +259,7 @@ fn fields_in_binary_are_turned() {
 }
 
 #[test]
-fn errors_name_line_and_column_as_the_server() {
+fn errors_name_line_and_column_as_the_servers_do() {
     let error = failed(&text(), "1\tx\n2\tbad\n");
     assert_eq!((error.sqlstate.as_str(), error.line), ("22P02", 2));
     assert_eq!(error.column.as_deref(), Some("b"));
@@ -395,7 +395,7 @@ fn it_does_not_matter_where_a_stream_is_cut() {
 
 /// What is written reads as the same contents, and is written as the same again.
 #[test]
-fn what_is_written_is_read_as_it_was_meant() {
+fn written_fields_are_read_back_unchanged() {
     let seed = number("STRONGROOM_TEST_SEED", 2);
     let mut state = seed;
     for case in 0..number("STRONGROOM_TEST_CASES", 3000) {

@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_becomes_several_messages() {
+    fn long_rows_become_several_messages() {
         for (size, wanted) in [
             (0, &[][..]),
             (1, &[1]),

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_answers_is_due() {
+    fn messages_that_the_server_answers_are_due() {
         for messages in [
             "Q",
             "QQ[Z]",
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sync_among_the_rows_of_a_copy_is_not() {
+    fn a_sync_among_the_rows_of_a_copy_is_not_due() {
         for messages in [
             "BES[2G]ddcS[CZ]",
             "BE[2G]SddcS[CZ]",
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_that_the_server_leaves_out_is_not() {
+    fn a_query_that_the_server_skips_is_not_due() {
         for messages in [
             "PQS[EZ]",
             "P[E]QS[Z]",

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_left_out_has_not_been() {
+    fn changes_that_the_server_skipped_are_undone() {
         let mut statements = Statements::default();
         prepare(&mut statements, "a", "1", 0);
         prepare(&mut statements, "b", "1", 0);
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_later_stands() {
+    fn changes_of_later_batches_stand() {
         let mut statements = Statements::default();
         prepare(&mut statements, "a", "1", 0);
         statements.confirm(ChangedBy::Prepare);
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_what_the_server_keeps_of_it() {
+    fn a_name_is_truncated_as_by_the_server() {
         let mut statements = Statements::default();
         let long = "a".repeat(70);
         prepare(&mut statements, &long[..63], "1", 0);

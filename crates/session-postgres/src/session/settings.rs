@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_csv_is_that_of_the_version() {
+    fn the_end_of_csv_depends_on_the_servers_version() {
         for (version, ends) in [
             ("9.6.24", true),
             ("17.6 (Debian 17.6-1)", true),

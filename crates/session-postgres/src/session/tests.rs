@@ -53,7 +53,7 @@ fn the_client_is_told_the_key_of_the_proxy() {
 }
 
 #[test]
-fn a_client_that_asks_the_server_itself_is_told_the_servers_key() {
+fn a_client_that_cancels_at_the_server_itself_gets_the_servers_key() {
     let mut session = Session::new(Terms {
         cancel_key: None,
         ..terms()
@@ -186,7 +186,7 @@ fn channel_binding_is_not_offered() {
 }
 
 #[test]
-fn a_message_that_cannot_be_ends_the_session() {
+fn an_impossible_message_ends_the_session() {
     let mut session = begun();
     session.client_bytes(b"Q\0\0\0\x03");
     assert!(session.has_ended());
@@ -200,7 +200,7 @@ fn a_message_that_cannot_be_ends_the_session() {
 }
 
 #[test]
-fn a_server_that_goes_is_reported_once() {
+fn a_lost_server_is_reported_once() {
     let mut session = begun();
     session.server_closed();
     let told = taken(&mut session.to_client);
@@ -229,7 +229,7 @@ fn a_server_that_goes_is_reported_once() {
 }
 
 #[test]
-fn a_client_that_has_ended_its_session_is_told_of_no_failure() {
+fn a_client_that_has_ended_its_session_gets_no_error() {
     for mut session in [begun(), server::Both::begin().session] {
         session.client_bytes(&message(b'X', b""));
         assert_eq!(taken(&mut session.to_server), message(b'X', b""));
@@ -259,7 +259,7 @@ fn draining_waits_for_the_end_of_the_transaction() {
 
 /// As tokio-postgres sends COPY.
 #[test]
-fn draining_waits_for_no_sync_that_the_server_leaves_out() {
+fn draining_does_not_wait_for_a_sync_that_the_server_ignores() {
     let mut session = begun();
     for kind in *b"BES" {
         session.client_bytes(&message(kind, b""));
@@ -276,7 +276,7 @@ fn draining_waits_for_no_sync_that_the_server_leaves_out() {
 }
 
 #[test]
-fn a_side_that_does_not_take_stops_the_other() {
+fn a_side_that_takes_no_bytes_stops_the_other() {
     let mut session = begun();
     session.server_bytes(&message(b'D', &vec![7; WAITING_MAX]));
     assert!(!session.wants_server());

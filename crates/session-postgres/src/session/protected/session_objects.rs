@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_surely_rolled_back_is() {
+    fn only_certain_rollbacks_count_as_rollbacks() {
         for (tags, was_in_block, is_query) in [
             (&["BEGIN", "DECLARE CURSOR", "ROLLBACK"][..], false, true),
             (&["DECLARE CURSOR", ""], false, true),

@@ -18,7 +18,7 @@ fn answer(both: &mut Both) {
 }
 
 #[test]
-fn the_end_of_a_batch_takes_no_names_of_the_next_one() {
+fn the_end_of_a_batch_drops_no_names_of_the_next_one() {
     for portal in ["", "p"] {
         let mut both = begin();
         let first = [bind("", "r", &["1"]), execute(""), sync()].concat();
@@ -34,7 +34,7 @@ fn the_end_of_a_batch_takes_no_names_of_the_next_one() {
 }
 
 #[test]
-fn the_failure_of_a_batch_takes_no_names_of_the_next_one() {
+fn the_failure_of_a_batch_drops_no_names_of_the_next_one() {
     for name in ["", "s"] {
         let mut both = begin();
         both.server.fails_on = Some("counter");
@@ -56,7 +56,7 @@ fn the_failure_of_a_batch_takes_no_names_of_the_next_one() {
 }
 
 #[test]
-fn what_a_transaction_read_of_the_schema_ends_with_it() {
+fn a_schema_read_in_a_transaction_ends_with_it() {
     let mut both = Both::begin();
     both.query("BEGIN");
     both.protection.forget("base");
@@ -79,7 +79,7 @@ fn what_a_transaction_read_of_the_schema_ends_with_it() {
 }
 
 #[test]
-fn a_change_within_a_transaction_that_looked_by_itself_is_seen_in_it() {
+fn a_transaction_that_read_the_schema_itself_sees_its_own_change() {
     let mut both = Both::begin();
     both.query("BEGIN");
     both.protection.forget("base");
@@ -92,7 +92,7 @@ fn a_change_within_a_transaction_that_looked_by_itself_is_seen_in_it() {
 }
 
 #[test]
-fn a_schema_that_changes_while_it_is_read_is_published_to_nobody() {
+fn a_schema_that_changes_while_it_is_read_is_not_published() {
     let mut both = Both::begin();
     both.protection.forget("base");
     both.session.client_bytes(&message(b'Q', b"SELECT 1\0"));
@@ -130,7 +130,7 @@ fn a_session_in_another_database_uses_and_publishes_nothing() {
 }
 
 #[test]
-fn a_rollback_takes_back_the_path_for_what_is_sent_behind_it() {
+fn a_rollback_restores_the_search_path_for_later_messages() {
     let mut both = Both::begin();
     both.query("BEGIN");
     both.query("SET LOCAL search_path TO other");
@@ -144,7 +144,7 @@ fn a_rollback_takes_back_the_path_for_what_is_sent_behind_it() {
 }
 
 #[test]
-fn a_session_with_a_temporary_table_plans_a_text_once_and_takes_its_plans_with_it() {
+fn plans_of_a_session_with_a_temporary_table_end_with_it() {
     let mut both = Both::begin();
     both.server.has_temporary = true;
     both.query("SET statement_timeout = 2");
@@ -166,7 +166,7 @@ fn a_session_with_a_temporary_table_plans_a_text_once_and_takes_its_plans_with_i
 }
 
 #[test]
-fn what_a_transaction_alone_saw_takes_its_plans_with_it() {
+fn plans_for_a_transactions_own_schema_end_with_it() {
     let mut both = Both::begin();
     let mut round = || {
         // What it reads until COMMIT is nobody else's.
@@ -184,7 +184,7 @@ fn what_a_transaction_alone_saw_takes_its_plans_with_it() {
 }
 
 #[test]
-fn questions_that_were_cut_short_can_be_asked_again() {
+fn interrupted_catalogue_queries_can_be_repeated() {
     let mut both = Both::begin();
     both.query("SET search_path TO public");
     let select = [
@@ -202,7 +202,7 @@ const COPY: &[u8] = b"COPY counter (c, plain) FROM STDIN\0";
 
 /// Sealed, a short line has fifty times its size: it does not wait for the others of its message.
 #[test]
-fn rows_of_one_message_go_on_as_they_come_and_in_several() {
+fn rows_of_one_message_are_forwarded_as_they_come_in_several() {
     let mut both = Both::begin();
     assert_eq!(both.send(&[message(b'Q', COPY)]), "G");
     let count = 20_000;
@@ -225,7 +225,7 @@ fn rows_of_one_message_go_on_as_they_come_and_in_several() {
 }
 
 #[test]
-fn what_comes_behind_a_row_that_was_refused_goes_nowhere() {
+fn rows_after_a_refused_one_are_dropped() {
     let mut both = Both::begin();
     assert_eq!(both.send(&[message(b'Q', COPY)]), "G");
     let data = message(b'd', b"7\t8\nnone\t8\n7\t8\n");
@@ -240,7 +240,7 @@ fn what_comes_behind_a_row_that_was_refused_goes_nowhere() {
 
 /// What the server takes is a GiB; here it is less.
 #[test]
-fn values_that_are_too_long_when_sealed_are_told_and_not_sent() {
+fn values_that_are_too_long_when_sealed_are_refused() {
     let mut both = Both::begin();
     let find = "SELECT plain FROM counter WHERE id = ANY ($1)";
     for (count, wanted) in [(10, "1 2 Z(I)"), (40_000, "1 E(54000) Z(I)")] {
@@ -266,7 +266,7 @@ fn with_change(name: &str) -> Both {
 }
 
 #[test]
-fn a_long_name_is_what_the_server_keeps_of_it() {
+fn a_long_name_is_truncated_as_by_the_server() {
     let long = "a".repeat(70);
     let mut both = with_change(&long);
     let longer = format!("{}b", &long[..63]);
@@ -282,7 +282,7 @@ fn a_long_name_is_what_the_server_keeps_of_it() {
 }
 
 #[test]
-fn what_sql_drops_is_prepared_no_more() {
+fn a_statement_dropped_by_sql_is_no_longer_prepared() {
     for text in ["DEALLOCATE u", "DEALLOCATE ALL", "DISCARD ALL"] {
         let mut both = with_change("u");
         both.query(text);
@@ -296,7 +296,7 @@ fn what_sql_drops_is_prepared_no_more() {
 
 /// `EXECUTE` of what is not known goes on in clear.
 #[test]
-fn what_the_server_does_not_drop_stays() {
+fn statements_that_the_server_keeps_stay_prepared() {
     let mut both = with_change("u");
     both.query("DISCARD PLANS");
     let is_there = |both: &mut Both| {

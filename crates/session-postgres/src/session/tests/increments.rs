@@ -25,7 +25,7 @@ fn begin() -> Both {
 }
 
 #[test]
-fn a_statement_behind_it_in_its_pipeline_comes_behind_it() {
+fn the_next_statement_of_the_pipeline_is_sent_after_the_step() {
     let mut both = begin();
     let said = both.send(&[
         bind("", "i", &["1", "5"]),
@@ -45,7 +45,7 @@ fn a_statement_behind_it_in_its_pipeline_comes_behind_it() {
 }
 
 #[test]
-fn an_increment_behind_a_batch_that_failed_fails_too() {
+fn an_increment_after_a_failed_batch_fails_too() {
     for is_known in [false, true] {
         let mut both = begin();
         let insert = "INSERT INTO other (a) VALUES (1)";
@@ -70,7 +70,7 @@ fn an_increment_behind_a_batch_that_failed_fails_too() {
 }
 
 #[test]
-fn a_flush_behind_a_sync_gets_the_outcome_for_a_row_that_is_known() {
+fn a_flush_after_a_sync_gets_the_outcome_for_a_cached_row() {
     let mut both = begin();
     run(&mut both, "l", &["1"]);
     let said = both.send(&[
@@ -90,7 +90,7 @@ fn a_flush_behind_a_sync_gets_the_outcome_for_a_row_that_is_known() {
 
 /// A server that logs to its client, say, does not wait for Sync or Flush.
 #[test]
-fn a_server_that_answers_before_it_is_asked_to_holds_nothing_up() {
+fn an_early_answer_of_the_server_blocks_nothing() {
     let mut both = begin();
     both.session
         .client_bytes(&[bind("", "i", &["1", "5"]), execute("")].concat());
@@ -104,7 +104,7 @@ fn a_server_that_answers_before_it_is_asked_to_holds_nothing_up() {
 }
 
 #[test]
-fn what_is_computed_wrongly_fails_in_its_place() {
+fn a_failing_computation_fails_in_order() {
     let mut both = begin();
     assert_eq!(run(&mut both, "i", &["1", "2147483647"]), "2 E(22003) Z(E)");
     assert_eq!(run(&mut both, "rollback", &[]), "2 C(ROLLBACK) Z(I)");
@@ -116,7 +116,7 @@ fn what_is_computed_wrongly_fails_in_its_place() {
 }
 
 #[test]
-fn a_description_and_a_portal_with_a_name_change_nothing() {
+fn describe_and_named_portals_make_no_difference() {
     let mut both = begin();
     let said = both.send(&[bind("p", "i", &["1", "5"]), execute("p"), sync()]);
     assert_eq!(said, "2 C(UPDATE 1) Z(T)");

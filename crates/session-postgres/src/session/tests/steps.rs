@@ -79,7 +79,7 @@ fn a_batch_keeps_its_order_and_counts() {
 }
 
 #[test]
-fn several_rows_are_written_each_and_counted_together() {
+fn several_rows_are_written_one_by_one_and_counted_together() {
     let mut both = begin();
     let text = "UPDATE counter SET c = c * 2, d = d + c";
     let said = both.send(&[parse("", text), bind("", "", &[]), execute(""), sync()]);
@@ -114,7 +114,7 @@ fn a_query_takes_steps_before_one_sync_too() {
 }
 
 #[test]
-fn failures_of_steps_come_in_their_order_and_end_the_pipeline() {
+fn errors_of_steps_come_in_order_and_end_the_pipeline() {
     let mut both = begin();
     let said = both.send(&[
         bind("", "i", &["1", "1"]),
@@ -173,7 +173,7 @@ fn a_row_that_was_locked_is_not_read_again() {
 }
 
 #[test]
-fn a_batch_on_locked_rows_never_waits() {
+fn a_batch_of_writes_to_locked_rows_never_waits() {
     let mut both = begin();
     both.query("BEGIN");
     run(&mut both, "l", &["1"]);
@@ -205,7 +205,7 @@ fn reads_after(between: &[&str]) -> bool {
 }
 
 #[test]
-fn what_is_known_of_a_locked_row_dies_with_what_may_change_it() {
+fn a_cached_row_is_dropped_by_whatever_may_change_it() {
     assert!(!reads_after(&[]));
     assert!(!reads_after(&["SAVEPOINT a", "SELECT 1"]));
     assert!(reads_after(&["COMMIT"]));
@@ -242,7 +242,7 @@ fn a_lock_without_a_block_lasts_to_the_sync() {
 }
 
 #[test]
-fn what_was_read_before_a_write_is_not_kept_when_it_comes_after() {
+fn a_row_read_before_a_write_is_not_cached_if_it_comes_after() {
     let mut both = begin();
     both.query("BEGIN");
     run(&mut both, "l", &["1"]);
@@ -276,7 +276,7 @@ fn a_lock_reads_what_is_incremented_later() {
 }
 
 #[test]
-fn a_savepoint_that_is_rolled_back_takes_what_was_written_with_it() {
+fn rolling_back_to_a_savepoint_drops_cached_writes() {
     let mut both = begin();
     both.query("BEGIN");
     run(&mut both, "l", &["1"]);
@@ -305,7 +305,7 @@ fn statements_that_take_steps_are_described() {
 }
 
 #[test]
-fn a_cursor_of_sql_is_described_as_the_portal_that_it_is() {
+fn a_cursor_declared_by_sql_is_described_as_a_portal() {
     let mut both = begin();
     both.query("BEGIN");
     both.query("DECLARE \"My\" CURSOR FOR SELECT c, plain FROM counter");
@@ -352,7 +352,7 @@ fn cursors_are_remembered_as_long_as_they_live() {
 }
 
 #[test]
-fn own_statements_are_made_anew_when_the_server_drops_them() {
+fn the_proxys_statements_are_prepared_again_when_the_server_drops_them() {
     let mut both = begin();
     run(&mut both, "i", &["1", "1"]);
     both.query("DEALLOCATE l");
@@ -367,7 +367,7 @@ fn own_statements_are_made_anew_when_the_server_drops_them() {
 }
 
 #[test]
-fn a_flush_gets_what_the_proxy_says_itself() {
+fn a_flush_gets_the_proxys_own_replies() {
     let mut both = begin();
     let flush = super::message(b'H', b"");
     assert_eq!(both.send(&[bind("", "i", &["1", "1"]), flush.clone()]), "2");
@@ -376,7 +376,7 @@ fn a_flush_gets_what_the_proxy_says_itself() {
 }
 
 #[test]
-fn a_flush_behind_a_sync_gets_what_the_proxy_says_itself() {
+fn a_flush_after_a_sync_gets_the_proxys_own_replies() {
     let mut both = begin();
     let flush = super::message(b'H', b"");
     let said = both.send(&[
@@ -395,7 +395,7 @@ fn a_flush_behind_a_sync_gets_what_the_proxy_says_itself() {
 /// Without a Sync the server owes nothing at once: it is told to say what it has, so that the
 /// client is read again.
 #[test]
-fn answers_that_are_under_way_are_bounded() {
+fn outstanding_answers_are_bounded() {
     let mut both = begin();
     let pair = [bind("", "r", &["1"]), execute("")].concat();
     for _ in 0..8192 {
@@ -417,7 +417,7 @@ fn answers_that_are_under_way_are_bounded() {
 }
 
 #[test]
-fn a_schema_that_is_changed_while_the_path_is_asked_for_is_read_anew() {
+fn a_schema_that_changes_during_the_query_for_the_path_is_read_again() {
     let mut both = Both::begin();
     both.query("SET search_path TO public");
     both.server.parsed.clear();
