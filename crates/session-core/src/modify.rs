@@ -8,7 +8,7 @@ use sql_plan::{ColumnId, Current, Plan, Purpose, ReadModifyWrite};
 
 use crate::inputs::Inputs;
 use crate::loaded::Loaded;
-use crate::locked_rows::RowName;
+use crate::locked_rows::{RowName, SealedColumns};
 use crate::plans::TextPlan;
 use crate::statement_error::StatementError;
 use crate::statements::{BoundConstants, Statement};
@@ -106,7 +106,7 @@ impl Computation {
     }
 
     /// The computed columns with these values.
-    pub fn columns(&self, sealed: Sealed) -> Vec<(ColumnId, Option<Box<[u8]>>)> {
+    pub fn columns(&self, sealed: Sealed) -> SealedColumns {
         let columns = self.values.iter().map(|(_, column)| *column);
         columns.zip(sealed).collect()
     }
@@ -175,7 +175,7 @@ impl Changes {
     }
 
     /// The columns and new values of the row, if there is exactly one.
-    pub fn into_only(self) -> Option<Vec<(ColumnId, Option<Box<[u8]>>)>> {
+    pub fn into_only(self) -> Option<SealedColumns> {
         let [changed] = <[Changed; 1]>::try_from(self.changed).ok()?;
         Some(self.computation.columns(changed.computed))
     }

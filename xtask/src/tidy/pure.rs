@@ -1,6 +1,6 @@
-//! Pure crates: no I/O, no clock, no environment, no randomness. Crates of sessions: no I/O, no time
-//! of day, no environment. And what compiles for browsers but
-//! panics there: no clock, sleep or process in crates that the module for browsers is made of.
+//! Pure crates: no I/O, no clock, no environment, no randomness. Crates of sessions: no I/O, no
+//! time of day, no environment. And what compiles for browsers but panics there: no clock, sleep or
+//! process in crates that the module for browsers is made of.
 
 use proc_macro2::{Delimiter, TokenTree};
 

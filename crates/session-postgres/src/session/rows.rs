@@ -7,10 +7,12 @@ use column_types::{LogicalType, TextContext, ValueError};
 use session_core::plans::{Role, ServerStatement, TextPlan};
 use session_core::{LockedRead, StatementError, ValueFormat};
 use sql_plan::{ColumnId, Copy, Output, OutputKind};
-use wire_postgres::backend::{self, Field, kind, write_value};
+use wire_postgres::backend::{self, Failure, Field, kind, write_value};
 use wire_postgres::values;
 use wire_postgres::{Formats, Malformed};
 
+use super::End;
+use super::failure::failure_of;
 use super::format::FormatCode;
 
 /// How rows of a statement are translated for the client.
@@ -48,6 +50,19 @@ impl From<ValueError> for RowError {
 impl From<Malformed> for RowError {
     fn from(error: Malformed) -> Self {
         Self::Malformed(error)
+    }
+}
+
+impl From<RowError> for End {
+    fn from(error: RowError) -> Self {
+        match error {
+            RowError::Malformed(error) => error.into(),
+            // A value that does not open needs attention, and the remaining rows could not be sent.
+            RowError::Statement(error) => Self(Failure {
+                fatal: true,
+                ..failure_of(error)
+            }),
+        }
     }
 }
 

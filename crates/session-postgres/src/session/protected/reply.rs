@@ -8,7 +8,7 @@ use wire_postgres::backend::{self, Failure};
 use super::{Outputs, Protected};
 use crate::session::End;
 use crate::session::answers::{DescribeFinish, Expected, Unseen, is_query};
-use crate::session::failure::{failure_of, write_error};
+use crate::session::failure::write_error;
 use crate::session::finishing;
 use crate::session::prepared::ChangedBy;
 use crate::session::rows::{self, RowError};
@@ -39,7 +39,7 @@ impl Protected {
         self.flush_proxy_replies(outputs);
         let body = &message[wire_postgres::HEADER_SIZE..];
         let front = self.answers.front().ok_or_else(unexpected)?;
-        let is_last = match (&mut *front, kind) {
+        let is_last = match (front, kind) {
             (Expected::Load { .. }, _) => return self.load_answer(kind, body),
             (Expected::Query(..), _) => return self.query_answer(kind, message, outputs),
             (Expected::DescribePart(_), _) => self.part_answer(kind, message, outputs)?,
@@ -70,33 +70,10 @@ impl Protected {
             (Expected::CloseStatement, k::CLOSE_COMPLETE) => {
                 self.confirm(ChangedBy::Close, message, outputs)
             }
-            (Expected::Bind(_), k::BIND_COMPLETE)
-            | (Expected::Close, k::CLOSE_COMPLETE)
-            | (Expected::Execute(..), k::COMMAND_COMPLETE)
-            | (Expected::Execute(..), k::EMPTY_QUERY | k::PORTAL_SUSPENDED) => {
-                if let (Expected::Execute(_, reading), k::COMMAND_COMPLETE) = (front, kind) {
-                    if let Some(reading) = reading.take() {
-                        self.locks.keep(*reading);
-                    }
-                    self.note_tag(body);
-                }
+            (Expected::Execute(..), _) => self.execute_answer(kind, message, outputs)?,
+            (Expected::Bind(_), k::BIND_COMPLETE) | (Expected::Close, k::CLOSE_COMPLETE) => {
                 outputs.to_client.extend_from_slice(message);
                 true
-            }
-            (Expected::Execute(..), k::COPY_IN | k::COPY_OUT | k::COPY_DATA | k::COPY_DONE) => {
-                self.copy_answer(kind, message, outputs)?;
-                false
-            }
-            (Expected::Execute(None, _), k::DATA_ROW) => {
-                outputs.to_client.extend_from_slice(message);
-                false
-            }
-            (Expected::Execute(Some(shape), reading), k::DATA_ROW) => {
-                shape.write_row(body, self.settings.context(), outputs.to_client)?;
-                if let Some(reading) = reading {
-                    shape.note_locked(body, reading)?;
-                }
-                false
             }
             _ => return Err(unexpected()),
         };
@@ -105,6 +82,48 @@ impl Protected {
             self.flush_proxy_replies(outputs);
         }
         Ok(())
+    }
+
+    /// Takes an answer to Execute. True: it was the last one.
+    fn execute_answer(
+        &mut self,
+        kind: u8,
+        message: &[u8],
+        outputs: &mut Outputs<'_>,
+    ) -> Result<bool, End> {
+        use backend::kind as k;
+        let body = &message[wire_postgres::HEADER_SIZE..];
+        let Some(Expected::Execute(shape, reading)) = self.answers.front() else {
+            return Err(unexpected());
+        };
+        match (kind, shape) {
+            (k::DATA_ROW, Some(shape)) => {
+                shape.write_row(body, self.settings.context(), outputs.to_client)?;
+                if let Some(reading) = reading {
+                    shape.note_locked(body, reading)?;
+                }
+                Ok(false)
+            }
+            (k::DATA_ROW, None) => {
+                outputs.to_client.extend_from_slice(message);
+                Ok(false)
+            }
+            (k::COPY_IN | k::COPY_OUT | k::COPY_DATA | k::COPY_DONE, _) => {
+                self.copy_answer(kind, message, outputs)?;
+                Ok(false)
+            }
+            (k::COMMAND_COMPLETE | k::EMPTY_QUERY | k::PORTAL_SUSPENDED, _) => {
+                if kind == k::COMMAND_COMPLETE {
+                    if let Some(reading) = reading.take() {
+                        self.locks.keep(*reading);
+                    }
+                    self.note_tag(body);
+                }
+                outputs.to_client.extend_from_slice(message);
+                Ok(true)
+            }
+            _ => Err(unexpected()),
+        }
     }
 
     /// Takes an answer to Describe of a statement. True: it was the last one.
@@ -512,19 +531,6 @@ impl Protected {
             self.end_transaction(was_in_block, is_query);
         }
         Ok(())
-    }
-}
-
-impl From<RowError> for End {
-    fn from(error: RowError) -> Self {
-        match error {
-            RowError::Malformed(error) => error.into(),
-            // A value that does not open needs attention, and the remaining rows could not be sent.
-            RowError::Statement(error) => Self(Failure {
-                fatal: true,
-                ..failure_of(error)
-            }),
-        }
     }
 }
 
