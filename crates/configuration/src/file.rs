@@ -14,7 +14,7 @@ use sql_plan::Rules;
 
 use crate::keys::{KeysConfig, PasswordConfig};
 
-/// What `strongroom proxy` is told.
+/// The configuration of `strongroom proxy`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
@@ -27,7 +27,7 @@ pub struct Config {
     pub columns: Rules,
 }
 
-/// The same file as it is read by who is no proxy: any part of it may be left out.
+/// The same file for programs other than the proxy. Each part may be missing.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parts {
@@ -216,7 +216,7 @@ impl fmt::Display for Upstream {
     }
 }
 
-/// An upstream that is none.
+/// A text that names no upstream.
 #[derive(Debug, thiserror::Error)]
 #[error("upstream {0:?} is neither HOST:PORT nor an absolute path of a socket or its folder")]
 pub struct UpstreamError(String);

@@ -22,8 +22,8 @@ pub struct KeysConfig {
     pub descriptor: Option<i32>,
 }
 
-/// Exactly one of the sources of a password. A variable of the environment is none: others than
-/// the process may read it.
+/// The source of a password: exactly one. A variable of the environment is not supported, since
+/// other processes may read it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PasswordConfig {
@@ -33,7 +33,7 @@ pub struct PasswordConfig {
     pub command: Option<String>,
 }
 
-/// Keys that cannot be had.
+/// Why a key or password cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum KeysError {
     /// None or several.
@@ -89,7 +89,7 @@ impl KeysConfig {
     /// Reads the root key from that source.
     ///
     /// # Errors
-    /// The key cannot be had.
+    /// The key cannot be read.
     pub fn read(&self) -> Result<Root, KeysError> {
         let source = self.source()?;
         let key = source.read_raw_key()?;
@@ -98,7 +98,7 @@ impl KeysConfig {
     }
 }
 
-/// Tells the log of a file that others than its owner may read.
+/// Logs a warning if others than its owner may read a file.
 pub fn warn_if_exposed(source: &KeySource) {
     if let Some(exposed) = source.exposure() {
         tracing::warn!("{exposed}");

@@ -1,4 +1,4 @@
-//! The configuration file, and what it names: rules, limits, keys, passwords, authorities.
+//! The configuration file and what it refers to: rules, limits, keys, passwords, certificates.
 //!
 //! The proxy and the library for Rust programs read the same file, so what reads it is a crate
 //! below both: a program that links no listener must still know every field of `[proxy]`, since

@@ -1,7 +1,8 @@
-//! A connection of the proxy's own to each database. By it proxies tell each other that the schema
-//! changed, and a client whose statement changed it is answered once all of them know.
+//! The proxy's own connection to each database. Over it proxies tell each other that the schema has
+//! changed. A client whose statement changed it gets its answer when all proxies know.
 //!
-//! `session_core`'s watch is what sessions hear of it; here are the connection and the waits.
+//! The state that sessions share with it is `session_core::Watch`. Here are the connection and what
+//! waits by a clock.
 
 use std::sync::Arc;
 
@@ -22,10 +23,10 @@ pub(crate) async fn wait(announced: Announced) {
     }
 }
 
-/// Ends when changes are heard of, or when the lease has ended. A session that went by what it read
-/// before that could miss a change whose client was not made to wait.
+/// Ends when the watch listens for changes, or when the lease has ended. A session that read the
+/// schema earlier could miss a change whose client was not made to wait.
 pub(crate) async fn listens(watch: Arc<Watch>) {
-    // Where it has not heard by then, statements are refused, and say why.
+    // If it does not listen by then, statements are refused with the reason.
     let _ = timeout(watch.lease(), watch.until_heard()).await;
 }
 

@@ -64,7 +64,7 @@ fn in_words(error: &tokio_postgres::Error) -> String {
 
 /// A session of the database begins: its watch runs until the last has ended.
 pub(crate) fn begin(watch: Arc<Watch>, shared: &Arc<Shared>) -> Watching {
-    // First counted, then looked for the task: one that ends looks for sessions once more.
+    // Counted before the task is looked for: a task that ends looks for sessions once more.
     let watching = watch.begin_session();
     if let Some(requests) = watch.take_requests() {
         let (own, all) = (watch, Arc::clone(shared));

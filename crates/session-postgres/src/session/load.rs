@@ -11,35 +11,34 @@ use wire_postgres::frontend::{Target, kind, write_bind, write_execute, write_par
 /// The name of statement and portal, so that the client's are left alone.
 const NAME: &[u8] = b"strongroom_catalogue";
 
-/// What is asked.
+/// What to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// Only what the session changes by itself.
+    /// The session's own settings.
     Session,
-    /// That, and whether the catalogues are as they were.
+    /// These, and a fingerprint of the catalogues.
     Check,
-    /// All.
+    /// These, and all catalogues.
     Whole,
 }
 
-/// Questions that are under way.
+/// Queries that are under way.
 #[derive(Debug)]
 pub(super) struct Load {
-    /// What is asked.
+    /// What is read.
     pub extent: Extent,
-    /// When it was asked: the answers tell of then, or of later.
+    /// When the queries were sent. The answers are of that time or later.
     pub began: Instant,
-    /// Whether the questions end with a Sync of their own.
+    /// Whether the queries end with a Sync of their own.
     pub has_sync: bool,
-    /// How often the schema had changed before: see
-    /// [`Protection::forgets`](session_core::Protection::forgets).
+    /// [`Protection::forgets`](session_core::Protection::forgets) before the queries were sent.
     pub forgets: u64,
-    /// Answers so far; the last is not complete.
+    /// The answers so far. The last one is not complete.
     pub answers: Vec<Answer>,
 }
 
 impl Load {
-    /// Writes the questions, behind a Close.
+    /// Writes the queries, after a Close.
     pub(super) fn begin(extent: Extent, has_sync: bool, forgets: u64, out: &mut Vec<u8>) -> Self {
         let load = Self {
             extent,
@@ -48,7 +47,7 @@ impl Load {
             forgets,
             answers: Vec::new(),
         };
-        // One that was cut short may have left it behind.
+        // Interrupted queries may have left the statement behind.
         write_target(kind::CLOSE, Target::Statement(NAME), out);
         for query in load.queries() {
             write_parse(NAME, query.as_bytes(), std::iter::empty(), out);
@@ -64,7 +63,7 @@ impl Load {
         load
     }
 
-    /// What the server says of the session.
+    /// The session's settings, as the server reports them.
     pub(super) fn session(&self) -> SessionFacts {
         self.answers
             .first()
@@ -72,12 +71,12 @@ impl Load {
             .unwrap_or_default()
     }
 
-    /// What stands for the catalogues as they are, unless only the session was asked for.
+    /// The fingerprint of the catalogues. None: only settings were read.
     pub(super) fn fingerprint(&self) -> &str {
         fingerprint_of(&self.answers).unwrap_or_default()
     }
 
-    /// What is asked.
+    /// What is read.
     pub(super) fn queries(&self) -> &'static [&'static str] {
         match self.extent {
             Extent::Session => &ASKED[..1],
@@ -86,7 +85,7 @@ impl Load {
         }
     }
 
-    /// A row of the answer to the last question that was begun.
+    /// Takes a row of the current answer.
     pub(super) fn read_row(&mut self, body: &[u8]) -> Result<(), Malformed> {
         let values = backend::read_data_row(body)?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -1,5 +1,5 @@
-//! The schema of the database as a session knows it: what it was loaded from, whether it still
-//! holds, and what the session's own transaction has changed.
+//! The schema of the database in one session: where it was read, whether it is still valid, and
+//! what the session's own transaction has changed.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,12 +16,12 @@ use super::load::{Extent, Load};
 use super::settings::Settings;
 use super::transaction::Transaction;
 
-/// What must be asked again before the next plan.
+/// What must be read again before the next plan.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stale {
     schema: bool,
     path: bool,
-    /// Somebody else may have changed the catalogues.
+    /// Another session may have changed the catalogues.
     check: bool,
 }
 
@@ -36,38 +36,38 @@ impl Stale {
 #[derive(Debug, Default)]
 struct Watching {
     watch: Option<Arc<Watch>>,
-    /// Other proxies are told that the schema changed: the client waits until they know.
+    /// Announced changes of the schema. The client waits until other proxies have confirmed them.
     announced: Vec<Announced>,
 }
 
-/// What a session knows of the schema.
+/// The schema in one session.
 #[derive(Debug)]
 pub(super) struct SchemaView {
     shared: Arc<Protection>,
-    /// As the client asked for it.
+    /// The database that the client asked for.
     database: Database,
-    /// What plans are made for.
+    /// The schema that plans are made for.
     loaded: Option<Arc<Loaded>>,
-    /// Questions that are under way.
+    /// Queries to the catalogues that are under way.
     load: Option<Load>,
-    /// Why the schema is not known: told to the next statement.
+    /// Why the schema could not be read. The next statement fails with this error.
     failure: Option<StatementError>,
-    /// What [`Protection::forgets`] was when that was asked for.
+    /// The value of [`Protection::forgets`] when the schema was read.
     forgets: u64,
-    /// While [`Protection::changes`] is this, what is loaded holds: most messages need not ask,
-    /// which all sessions would do one after the other.
+    /// While [`Protection::changes`] has this value, the schema is valid. So most messages need not
+    /// take the lock that all sessions share.
     unchanged: Option<u64>,
     freshness: Option<Arc<Freshness>>,
     watching: Watching,
     stale: Stale,
-    /// What the transaction made stale: its end does so again.
+    /// What the transaction has invalidated. Its end invalidates it again.
     changed: Stale,
-    /// Tables that the transaction may have taken columns with rules from.
+    /// Tables of which the transaction may have dropped protected columns.
     reshaped: Vec<(String, String)>,
 }
 
 impl SchemaView {
-    /// A session that asks for a database, of which nothing is known.
+    /// A session that asks for this database and has read nothing.
     pub(super) fn new(shared: Arc<Protection>, database: Database) -> Self {
         Self {
             shared,
@@ -88,24 +88,25 @@ impl SchemaView {
         }
     }
 
-    /// What all sessions know.
+    /// What all sessions share.
     pub(super) fn shared(&self) -> &Protection {
         &self.shared
     }
 
-    /// The server has let the client in. Before that it may have asked for any database.
+    /// Notes that the server has accepted the client. Before that, the client may have asked for
+    /// any database.
     pub(super) fn begin(&mut self) {
         let name = self.database.known_as();
         self.freshness = self.shared.freshness(name);
         self.watching.watch = self.shared.watch(self.database.name(), name);
     }
 
-    /// By what name the schema of the database is known.
+    /// The key under which the schema is shared.
     pub(super) fn database(&self) -> &str {
         self.database.known_as()
     }
 
-    /// The watch over the database, once the server has let the client in.
+    /// The watch over the database, once the server has accepted the client.
     pub(super) fn watch(&self) -> Option<&Arc<Watch>> {
         self.watching.watch.as_ref()
     }
@@ -120,18 +121,18 @@ impl SchemaView {
         self.loaded.as_ref().map(|loaded| loaded.version)
     }
 
-    /// Whether the catalogues could be read; the error is told once.
+    /// Checks that the catalogues could be read. The error is returned once.
     ///
     /// # Errors
-    /// They could not.
+    /// They could not be read.
     pub(super) fn check_load(&mut self) -> Result<(), StatementError> {
         self.failure.take().map_or(Ok(()), Err)
     }
 
-    /// What plans are made for.
+    /// The schema that plans are made for.
     ///
     /// # Errors
-    /// Nothing is known, and nothing can be asked.
+    /// It has not been read, and cannot be read now.
     pub(super) fn loaded(&self) -> Result<&Arc<Loaded>, StatementError> {
         self.loaded.as_ref().ok_or_else(|| {
             StatementError::statement(
@@ -141,17 +142,17 @@ impl SchemaView {
         })
     }
 
-    /// Questions that are under way.
+    /// The queries to the catalogues that are under way.
     pub(super) fn load_mut(&mut self) -> Option<&mut Load> {
         self.load.as_mut()
     }
 
-    /// Whether questions are under way.
+    /// Whether queries to the catalogues are under way.
     pub(super) fn is_loading(&self) -> bool {
         self.load.is_some()
     }
 
-    /// The questions are answered by an error. Gives it back where the client is told at once.
+    /// Notes that the queries have failed. Returns the error if the client must get it at once.
     pub(super) fn fail_load(&mut self, failure: StatementError) -> Option<StatementError> {
         if self.load.take().is_some_and(|load| load.has_sync) {
             self.failure = Some(failure);
@@ -160,19 +161,19 @@ impl SchemaView {
         Some(failure)
     }
 
-    /// The server leaves the questions out.
+    /// Notes that the server skips the queries.
     pub(super) fn drop_load(&mut self) {
         self.load = None;
     }
 
-    /// A statement is sent.
+    /// Notes the effects of a statement that is sent.
     pub(super) fn note_effects(&mut self, effects: &Effects) {
         self.stale.note(effects);
         self.changed.note(effects);
         self.begin_reshaping(effects);
     }
 
-    /// What the transaction changed may be undone; `SET LOCAL` surely is.
+    /// Notes that changes of the transaction may be undone. `SET LOCAL` always is.
     pub(super) fn doubt_changes(&mut self) {
         self.stale.schema |= self.changed.schema;
         self.stale.path |= self.changed.path;
@@ -183,12 +184,12 @@ impl SchemaView {
         self.changed.schema || self.changed.path
     }
 
-    /// No transaction is open, and nothing is under way.
+    /// Notes that no transaction is open and everything is answered.
     pub(super) fn settle_changes(&mut self) {
         self.changed = Stale::default();
     }
 
-    /// Whether the catalogues must be asked before the next plan.
+    /// Whether the catalogues must be read before the next plan.
     pub(super) fn must_load(&mut self, transaction: &Transaction) -> bool {
         if self.failure.is_some() || transaction.has_failed() {
             return false;
@@ -210,23 +211,23 @@ impl SchemaView {
         !holds
     }
 
-    /// Whether this session is to look whether the catalogues changed past all of them. In the
-    /// midst of its own changes it could not tell. Before the first query of a transaction a look
-    /// would take the snapshot that `SET TRANSACTION` and `LOCK` are to come before.
+    /// Whether this session is to check for changes made directly at the server. After changes of
+    /// its own it could not tell them apart. Before the first query of a transaction a check would
+    /// take the snapshot, which `SET TRANSACTION` and `LOCK` must precede.
     fn is_check_due(&self, transaction: &Transaction) -> bool {
         let is_clear = transaction.may_be_asked() && !self.changed.schema;
         let freshness = self.freshness.as_ref().filter(|_| is_clear);
         freshness.is_some_and(|freshness| freshness.claim(Instant::now()))
     }
 
-    /// Asks the catalogues. Gives what is asked.
+    /// Writes the queries to the catalogues.
     pub(super) fn begin_load(
         &mut self,
         transaction: &Transaction,
         to_server: &mut Vec<u8>,
     ) -> &Load {
         let published = self.shared.generation(self.database.known_as());
-        // What only this session sees is not what was published.
+        // A schema that only this session sees is not the published one.
         let is_own = self
             .loaded
             .as_ref()
@@ -243,7 +244,7 @@ impl SchemaView {
         self.load.insert(load)
     }
 
-    /// All that was asked is answered.
+    /// Takes the complete answers.
     pub(super) fn end_load(&mut self, transaction: &Transaction, settings: &mut Settings) {
         let Some(load) = self.load.take() else {
             return;
@@ -253,7 +254,7 @@ impl SchemaView {
         }
         let session = load.session();
         for (name, value) in &session.settings {
-            // The server tells of them only before ReadyForQuery.
+            // The server reports them only before ReadyForQuery.
             settings.note(name.as_bytes(), value.as_bytes());
         }
         let is_asked = self.database.check(&session);
@@ -272,13 +273,13 @@ impl SchemaView {
                 self.unchanged = None;
                 self.stale = Stale::default();
             }
-            // The message that waits asks again, and for all.
+            // The message that waits causes a complete reading.
             Ok(None) => {}
             Err(failure) => self.failure = Some(failure),
         }
     }
 
-    /// What was asked for; None: another session has changed the schema meanwhile.
+    /// The schema that was read. None: another session has changed it in the meantime.
     fn take_loaded(
         &self,
         load: Load,
@@ -294,13 +295,13 @@ impl SchemaView {
             schema: self.fit(&sql_rewrite::answers_of(load.answers))?,
             forgets: load.forgets,
         };
-        // What is not committed is nobody else's business.
+        // Uncommitted changes are not published.
         let is_public = !transaction.may_be_open();
         self.shared
             .enter(self.database.known_as(), reading, is_public)
     }
 
-    /// Tells all sessions whether the catalogues are as they were.
+    /// Reports to all sessions whether the catalogues have changed.
     fn note_look(&self, load: &Load, session: &SessionFacts, transaction: &Transaction) {
         if load.extent == Extent::Session {
             return;
@@ -316,8 +317,8 @@ impl SchemaView {
         }
     }
 
-    /// Refuses catalogues as a transaction saw them before another session changed them: the
-    /// server finds names by those of now.
+    /// Refuses catalogues that a transaction read before another session changed them: the server
+    /// resolves names by the current ones.
     fn check_snapshot(
         &self,
         load: &Load,
@@ -336,7 +337,7 @@ impl SchemaView {
         )
     }
 
-    /// Goes by another state, or by none. What no other session has ends with it.
+    /// Replaces the schema. One that no other session shares is released.
     fn go_by(&mut self, loaded: Option<Arc<Loaded>>) {
         let Some(before) = std::mem::replace(&mut self.loaded, loaded) else {
             return;
@@ -347,7 +348,7 @@ impl SchemaView {
         }
     }
 
-    /// What the transaction changed may be everybody's now.
+    /// Publishes that the transaction may have changed the schema for all sessions.
     pub(super) fn publish_changes(&mut self) {
         let reshaped = std::mem::take(&mut self.reshaped);
         if !reshaped.is_empty() {
@@ -361,8 +362,8 @@ impl SchemaView {
         }
     }
 
-    /// Refuses to go by what is known where the watch over the database has gone silent. What
-    /// begins and ends transactions goes by nothing.
+    /// Checks the lease of the watch over the database. Statements that only begin and end
+    /// transactions do not depend on the schema.
     pub(super) fn check_lease(&self, plan: &TextPlan) -> Result<(), StatementError> {
         match &self.watching.watch {
             Some(watch) if !plan.only_frames() => watch.check(Instant::now()),
@@ -370,7 +371,7 @@ impl SchemaView {
         }
     }
 
-    /// A statement is sent that may take columns with rules from tables.
+    /// Notes that a statement is sent that may drop protected columns of tables.
     fn begin_reshaping(&mut self, effects: &Effects) {
         if !effects.reshapes.is_empty() {
             self.shared
@@ -379,7 +380,7 @@ impl SchemaView {
         }
     }
 
-    /// What was read in a transaction may tell of its own changes, and was published to nobody.
+    /// Drops a schema that was read in a transaction: it may include uncommitted changes.
     pub(super) fn drop_own_schema(&mut self) {
         let loaded = self.loaded.as_ref();
         if loaded.is_some_and(|loaded| loaded.generation == 0) {
@@ -390,7 +391,7 @@ impl SchemaView {
     /// The schema of the database.
     ///
     /// # Errors
-    /// The rules do not fit it, so that no statement is safe.
+    /// The rules do not match it, so no statement is safe.
     fn fit(&self, answers: &[Answer]) -> Result<Schema, StatementError> {
         let seen = self.shared.seen(self.database.known_as());
         let schema = Schema::build_with_unfit(self.shared.rules(), answers, &seen);
@@ -414,19 +415,19 @@ impl SchemaView {
         Ok(schema)
     }
 
-    /// Refuses what touches protected columns while one with a rule is in clear.
+    /// Refuses statements on protected columns while a column with a rule is in clear.
     pub(super) fn check_fit(&mut self, plan: &TextPlan) -> Result<(), StatementError> {
         let errors = &plan.loaded.schema.unfit;
         if errors.is_empty() || plan.passes() {
             return Ok(());
         }
-        // It may have been mended at the server itself, which tells nobody.
+        // It may have been repaired directly at the server.
         self.stale.schema = true;
         Err(unfit(errors))
     }
 
-    /// Whether a refusal is about a table that lost a column. The log has it by then; the database
-    /// is looked at again, since what was mended at the server itself tells nobody.
+    /// Whether a refusal is about a table that lost a column. It has been logged before. The schema
+    /// is read again, since the table may have been repaired directly at the server.
     pub(super) fn is_of_closed(&mut self, failure: &StatementError) -> bool {
         let mut schemas = self.loaded.iter().map(|loaded| &loaded.schema);
         let is_of_closed = schemas.any(|schema| {
@@ -444,7 +445,7 @@ impl SchemaView {
 
 impl Drop for SchemaView {
     fn drop(&mut self) {
-        // The server may have committed without that its answer was seen.
+        // The server may have committed although its answer did not arrive.
         self.publish_changes();
         self.go_by(None);
     }
@@ -461,7 +462,7 @@ fn unfit(errors: &[SchemaError]) -> StatementError {
     StatementError::rules(message).hint(hint)
 }
 
-/// Whether a transaction does not see what others commit while it runs.
+/// Whether a transaction at this isolation does not see later commits of others.
 fn sees_one_moment(session: &SessionFacts) -> bool {
     let level = session.setting("transaction_isolation");
     level.is_some_and(|level| !level.starts_with("read"))
