@@ -18,6 +18,7 @@ mod newest;
 mod npm;
 mod page;
 mod peers;
+mod postgres_programs;
 mod process;
 mod requirements;
 mod sanitize;

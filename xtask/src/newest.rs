@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::command::{program, run as run_command};
 use crate::executables::Tests;
-use crate::{built, interop, requirements};
+use crate::{built, interop, postgres_programs};
 
 /// Environment variable with the folder of the server's programs, for `server-testkit` and
 /// `interop/postgres.sh`.
@@ -122,7 +122,7 @@ fn programs_below(folder: &Path) -> anyhow::Result<Option<PathBuf>> {
             continue;
         }
         let folder = entry.path();
-        if requirements::has_programs(&folder) {
+        if postgres_programs::are_in(&folder) {
             return Ok(Some(folder));
         }
         if let Some(found) = programs_below(&folder)? {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 
 use crate::command::{program, succeeds};
-use crate::{apt, deny, disk, page, suites};
+use crate::{apt, deny, disk, page, postgres_programs, suites};
 
 /// A required program.
 pub struct Requirement {
@@ -268,14 +268,9 @@ fn has_postgres() -> bool {
     folders.extend(versions.flatten().map(|entry| entry.path().join("bin")));
     let path = std::env::var_os("PATH").unwrap_or_default();
     folders.extend(std::env::split_paths(&path));
-    folders.iter().any(|folder| has_programs(folder))
-}
-
-/// Whether a folder contains PostgreSQL's server and client.
-pub fn has_programs(folder: &Path) -> bool {
-    ["postgres", "initdb", "psql"]
+    folders
         .iter()
-        .all(|program| folder.join(program).is_file())
+        .any(|folder| postgres_programs::are_in(folder))
 }
 
 /// The library, and its compiler headers, without which it compiles nothing and which Debian has in
@@ -311,17 +306,6 @@ mod tests {
     fn what_is_there_is_seen_and_what_is_not_is_missed() {
         assert!(has("sh"));
         assert!(!has("no-such-program-here"));
-    }
-
-    #[test]
-    fn a_folder_without_a_server_is_none() {
-        let folder = tempfile::tempdir().unwrap();
-        for program in ["psql", "initdb"] {
-            std::fs::write(folder.path().join(program), "").unwrap();
-            assert!(!has_programs(folder.path()));
-        }
-        std::fs::write(folder.path().join("postgres"), "").unwrap();
-        assert!(has_programs(folder.path()));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! `suites`: SQLite's own tests under our extension, beside SQLite without it; all tests in browsers;
-//! all tests of protected columns on the newest PostgreSQL.
+//! `suites`: SQLite's own tests under our extension, compared with SQLite without it; all tests in
+//! browsers; all tests of protected columns on the newest PostgreSQL.
 
 mod build;
 mod differences;

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::{Parser, Subcommand};
 use comfy_table::{ContentArrangement, Table, TableStyle};
-use proxy::config::{self, Parts};
+use configuration::Parts;
 use sql_plan::{DEFAULT_SCHEMA, Use};
 use sql_rewrite::explain::{self, ColumnReport, How, Learnt, Place, StatementReport};
 use sql_rewrite::{Answer, QUERIES, Schema};
@@ -173,7 +173,7 @@ fn tell_fit(schema: &Schema, count: usize, wants_guards: bool) -> anyhow::Result
 /// Reads a configuration with rules; `None` if they contradict each other, which has then been
 /// reported. The whole file is parsed as the proxy does, so that a misspelt rule is an error.
 fn read_parts(path: &Path) -> anyhow::Result<Option<Parts>> {
-    let parts: Parts = config::read_toml(path)?;
+    let parts: Parts = configuration::read_toml(path)?;
     if let Err(errors) = parts.columns.check() {
         for error in &errors {
             writeln!(io::stderr(), "strongroom: {}: {error}", path.display())?;

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::ValueEnum;
-use proxy::{Config, Server, process};
+use configuration::Config;
+use proxy::{Server, process};
 use tracing_subscriber::filter::LevelFilter;
 
 /// Encrypt columns of a PostgreSQL server: a proxy before it.

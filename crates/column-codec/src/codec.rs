@@ -153,8 +153,8 @@ impl Codec {
         self.columns.is_empty()
     }
 
-    /// Appends a sealed value for storage. It must be of the column's type: see
-    /// `assign` of `semantics-postgres`. The nonce is requested only in mode `random`, and must be random.
+    /// Appends a sealed value for storage. It must be of the column's type: see `assign` of
+    /// `semantics-postgres`. The nonce is requested only in mode `random`, and must be random.
     ///
     /// # Errors
     ///

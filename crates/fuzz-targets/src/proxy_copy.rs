@@ -1,7 +1,7 @@
 //! A stream of COPY, in any format and cut anywhere.
 
 use column_value::ValueError;
-use proxy::copy::{Column, CopyError, Layout, Stream};
+use session_postgres::copy::{Column, CopyError, Layout, Stream};
 use sql_plan::CopyFormat;
 
 use crate::input::Input;

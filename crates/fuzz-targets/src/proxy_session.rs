@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crypto::secret::Key;
-use proxy::session::{Database, Session, Terms};
-use proxy::{Protection, Reading, Root};
+use session_core::{Database, Protection, Reading, Root};
+use session_postgres::{Session, Terms};
 use sql_plan::{ColumnId, Mode, Rules};
 use sql_rewrite::{Column, ProtectedColumn, RelationKind, Schema, Table};
 use wire_postgres::backend;

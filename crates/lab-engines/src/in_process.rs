@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crypto::secret::{KEY_SIZE, Key};
 use lab::engine::{Cause, Connection, Engine, EngineError, Profile, ScriptCommand, Server};
 use lab::tpcc::{Terminal, Terminals};
-use proxy::session::{Database, Session, Terms};
-use proxy::{CHECK_INTERVAL, Protection, Root};
+use session_core::{CHECK_INTERVAL, Database, Protection, Root};
+use session_postgres::{Session, Terms};
 use sql_plan::Rules;
 use workloads::tpcc::Isolation;
 
@@ -57,7 +57,7 @@ fn protection(rules: &str, guards: bool) -> Result<Protection, Cause> {
     let mut key = [0; KEY_SIZE];
     getrandom::fill(&mut key).map_err(|error| Cause::from(error.to_string()))?;
     let root = Root::new(Key::from_bytes(key));
-    let protection = Protection::new(rules, root, proxy::now);
+    let protection = Protection::new(rules, root, configuration::now);
     Ok(protection
         .with_guards(guards)
         .with_check_interval(CHECK_INTERVAL))

@@ -205,7 +205,7 @@ fn report(ways: &mut [Way], steps: u64) {
 }
 
 fn serve_until_killed(file: &Path) {
-    let config = proxy::Config::read(file).expect("the configuration");
+    let config = configuration::Config::read(file).expect("the configuration");
     let server = proxy::Server::start(&config).expect("the proxy starts");
     let address = server.address().expect("a bound socket has an address");
     println!("{}", address.port());

@@ -12,7 +12,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use proxy::Protection;
+use session_core::Protection;
 use tokio::io::{Empty, empty};
 use tokio_postgres::config::{Host, SslMode, SslNegotiation, TargetSessionAttrs};
 use tokio_postgres::{AsyncMessage, CancelToken, Client, Config, Error, Socket};

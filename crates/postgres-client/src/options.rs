@@ -3,10 +3,10 @@
 use std::fmt;
 use std::path::Path;
 
+use configuration::{ConfigError, KeysConfig, KeysError, Parts, ProxyConfig, TlsError, read_toml};
 use crypto::secret::Key;
-use proxy::config::{ConfigError, KeysConfig, Parts, ProxyConfig, read_toml};
-use proxy::{CHECK_INTERVAL, KeysError, Protection, Root, TlsError};
 use rustls::ClientConfig;
+use session_core::{CHECK_INTERVAL, Protection, Root};
 use sql_plan::{Rules, RulesError};
 
 use crate::wire::{Tls, with_protocol};
@@ -115,7 +115,7 @@ impl Options {
     /// # Errors
     /// The file.
     pub fn tls_root(self, path: &Path) -> Result<Self, OptionsError> {
-        Ok(self.tls(proxy::client_config(path)?))
+        Ok(self.tls(configuration::client_config(path)?))
     }
 
     /// TLS as the program wants it: with a certificate of its own, or with the authorities of the
@@ -147,9 +147,9 @@ impl Options {
         self.rules.check().map_err(OptionsError::Rules)?;
         let root = match self.key {
             Source::Known(root) => root,
-            Source::Named(keys) => Root::read(&keys)?,
+            Source::Named(keys) => keys.read()?,
         };
-        let protection = Protection::new(self.rules, root, proxy::now);
+        let protection = Protection::new(self.rules, root, configuration::now);
         let protection = match &self.limits {
             Some(proxy) => proxy.limit(protection),
             None => protection.with_check_interval(CHECK_INTERVAL),

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use proxy::TlsError;
+use configuration::TlsError;
 use rustls::ClientConfig;
 use tokio_postgres::Socket;
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
@@ -36,7 +36,7 @@ impl ServerTls {
     /// # Errors
     /// The file.
     pub fn new(root: &Path, name: Option<String>) -> Result<Self, TlsError> {
-        let config = with_protocol(proxy::client_config(root)?);
+        let config = with_protocol(configuration::client_config(root)?);
         Ok(Self { config, name })
     }
 }

@@ -19,8 +19,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
-use proxy::session::{Database, Session, Terms};
-use proxy::{Outbox, Protection};
+use session_core::{Database, Outbox, Protection};
+use session_postgres::{Session, Terms};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use wire_postgres::startup::{self, First, Startup};
 
@@ -49,7 +49,7 @@ pub(crate) struct Begin {
 pub struct SealedStream<S> {
     stream: S,
     is_tls: bool,
-    state: State,
+    state: SessionState,
     /// Waits for bytes.
     reader: Option<Waker>,
     /// Waits until bytes are taken.
@@ -58,7 +58,7 @@ pub struct SealedStream<S> {
     lost: Option<io::Error>,
 }
 
-enum State {
+enum SessionState {
     /// The client has not sent the whole of its first packet.
     Beginning(Begin, Vec<u8>),
     /// Boxed: it is large, and is moved into the connection.
@@ -94,7 +94,7 @@ impl<S> SealedStream<S> {
         Self {
             stream,
             is_tls,
-            state: State::Beginning(begin, Vec::new()),
+            state: SessionState::Beginning(begin, Vec::new()),
             reader: None,
             writer: None,
             lost: None,
@@ -109,8 +109,8 @@ impl<S> SealedStream<S> {
     /// Whether a write would be taken at once.
     fn has_room(&self) -> bool {
         match &self.state {
-            State::Beginning(..) => true,
-            State::Begun(session) => session.wants_client() || session.has_ended(),
+            SessionState::Beginning(..) => true,
+            SessionState::Begun(session) => session.wants_client() || session.has_ended(),
         }
     }
 }
@@ -157,7 +157,7 @@ impl Begin {
 impl<S: AsyncRead + AsyncWrite + Unpin> SealedStream<S> {
     /// Sends what the session has for the server. Ready: nothing is left.
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let State::Begun(session) = &mut self.state else {
+        let SessionState::Begun(session) = &mut self.state else {
             return Poll::Ready(());
         };
         let outbox = &mut session.to_server;
@@ -172,7 +172,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SealedStream<S> {
 
     /// Takes from the server what is there. Ready: something came, if only the end.
     fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let State::Begun(session) = &mut self.state else {
+        let SessionState::Begun(session) = &mut self.state else {
             return Poll::Pending;
         };
         let mut piece = PIECE
@@ -194,10 +194,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SealedStream<S> {
 
     /// The client's first packet, or a piece of it.
     fn begin(&mut self, bytes: &[u8]) -> Result<(), FirstError> {
-        if let State::Beginning(begin, packet) = &mut self.state {
+        if let SessionState::Beginning(begin, packet) = &mut self.state {
             packet.extend_from_slice(bytes);
             if let Some(session) = begin.session(self.is_tls, packet)? {
-                self.state = State::Begun(Box::new(session));
+                self.state = SessionState::Begun(Box::new(session));
                 self.wake_reader();
             }
         }
@@ -237,7 +237,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for SealedStream<S> {
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         loop {
-            if let State::Begun(session) = &mut this.state {
+            if let SessionState::Begun(session) = &mut this.state {
                 if session.to_client.waiting() > 0 {
                     session.to_client.read_into(buffer);
                     shrink(&mut session.to_client);
@@ -273,20 +273,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for SealedStream<S> {
         }
         let size = bytes.len().min(PIECE_SIZE);
         match &mut this.state {
-            State::Beginning(..) => {
+            SessionState::Beginning(..) => {
                 let begun = this.begin(&bytes[..size]);
                 begun.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
             }
             // A failure here would hide from the client what it is about to read: why.
-            State::Begun(session) if session.has_ended() => {}
-            State::Begun(session) if session.wants_client() => {
+            SessionState::Begun(session) if session.has_ended() => {}
+            SessionState::Begun(session) if session.wants_client() => {
                 let waiting = session.to_client.waiting();
                 session.client_bytes(&bytes[..size]);
                 if session.to_client.waiting() > waiting || session.has_ended() {
                     this.wake_reader();
                 }
             }
-            State::Begun(_) => {
+            SessionState::Begun(_) => {
                 this.writer = Some(context.waker().clone());
                 return Poll::Pending;
             }

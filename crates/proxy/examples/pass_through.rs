@@ -13,7 +13,8 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use proxy::{Config, Server, stop_signal};
+use configuration::Config;
+use proxy::{Server, stop_signal};
 use server_testkit::Postgres;
 
 #[path = "pass_through/client.rs"]

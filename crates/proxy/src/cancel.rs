@@ -6,9 +6,8 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use session_postgres::ServerKey;
 use subtle::ConstantTimeEq;
-
-use crate::session::ServerKey;
 
 /// All sessions that can be cancelled.
 #[derive(Debug, Default)]

@@ -12,17 +12,17 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use session_core::counters::add;
+use session_core::{Outbox, Watching};
+use session_postgres::Session;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::futures::OwnedNotified;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::counters::{OpenSession, add};
-use crate::outbox::Outbox;
-use crate::session::Session;
+use crate::counters::OpenSession;
 use crate::shared::Shared;
 use crate::stream::Stream;
 use crate::watch;
-use crate::watch::Watching;
 
 /// What one read takes at most.
 const READ_SIZE: usize = 64 * 1024;
@@ -167,11 +167,12 @@ impl Connection {
             && let Some(watch) = self.session.watch()
         {
             // The client is let in once changes of the schema are heard of.
-            self.announced.push(Box::pin(Arc::clone(&watch).listens()));
+            self.announced
+                .push(Box::pin(watch::listens(Arc::clone(&watch))));
             self.watching = Some(watch::connection::begin(watch, &self.shared));
         }
         for announced in self.session.take_announced() {
-            self.announced.push(Box::pin(announced.wait()));
+            self.announced.push(Box::pin(watch::wait(announced)));
         }
     }
 

@@ -1,7 +1,9 @@
-//! What the proxy counts.
+//! What the proxy counts of connections. What sessions count is in `session_core::counters`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use session_core::counters::{MetricKind, MetricRow, add};
 
 /// Counters of the whole proxy.
 #[derive(Debug, Default)]
@@ -44,31 +46,14 @@ impl Drop for OpenSession {
     }
 }
 
-/// Adds to a counter.
-pub fn add(counter: &AtomicU64, count: u64) {
-    counter.fetch_add(count, Ordering::Relaxed);
-}
-
 /// Takes from a counter.
 pub fn subtract(counter: &AtomicU64, count: u64) {
     counter.fetch_sub(count, Ordering::Relaxed);
 }
 
-/// What a number is to Prometheus.
-#[derive(Clone, Copy)]
-pub(crate) enum Kind {
-    /// It only grows.
-    Counter,
-    /// It comes and goes.
-    Gauge,
-}
-
-/// Name, kind, what it counts, and the count.
-pub(crate) type Row = (&'static str, Kind, &'static str, u64);
-
 impl Metrics {
-    pub(crate) fn rows(&self) -> [Row; 9] {
-        use Kind::{Counter, Gauge};
+    pub(crate) fn rows(&self) -> [MetricRow; 9] {
+        use MetricKind::{Counter, Gauge};
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         [
             (
@@ -124,82 +109,6 @@ impl Metrics {
                 Counter,
                 "Bytes from the server.",
                 of(&self.server_bytes),
-            ),
-        ]
-    }
-}
-
-/// What protection did. All sessions count here, so only what is seldom is counted.
-#[derive(Debug, Default)]
-pub struct Counters {
-    /// Plans that were made, since none was kept.
-    pub plans: AtomicU64,
-    /// Statements that the proxy failed in place of the server.
-    pub statements_refused: AtomicU64,
-    /// Those of them that had a plan, which the second proof refused.
-    pub plans_unproved: AtomicU64,
-    /// Looks that found the catalogues changed past all sessions.
-    pub schema_changes_noticed: AtomicU64,
-    /// Queries whose rows the proxy fetched to finish them.
-    pub queries_finished: AtomicU64,
-    /// Those rows.
-    pub rows_finished: AtomicU64,
-    /// Sessions that ended by a value that does not open.
-    pub values_damaged: AtomicU64,
-}
-
-impl Counters {
-    pub(crate) fn rows(&self, plans_cached: u64) -> [Row; 8] {
-        use Kind::{Counter, Gauge};
-        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        [
-            (
-                "plans_total",
-                Counter,
-                "Plans made for texts of statements.",
-                of(&self.plans),
-            ),
-            (
-                "plans_cached",
-                Gauge,
-                "Plans kept for the next time.",
-                plans_cached,
-            ),
-            (
-                "statements_refused_total",
-                Counter,
-                "Statements that the proxy failed in place of the server.",
-                of(&self.statements_refused),
-            ),
-            (
-                "plans_unproved_total",
-                Counter,
-                "Statements refused because the second proof refused their plan: a defect.",
-                of(&self.plans_unproved),
-            ),
-            (
-                "schema_changes_noticed_total",
-                Counter,
-                "Changes of a schema that were not made through this proxy, as it noticed them.",
-                of(&self.schema_changes_noticed),
-            ),
-            (
-                "queries_finished_total",
-                Counter,
-                "Queries that the proxy finished.",
-                of(&self.queries_finished),
-            ),
-            (
-                "rows_finished_total",
-                Counter,
-                "Rows fetched to finish queries.",
-                of(&self.rows_finished),
-            ),
-            (
-                "values_damaged_total",
-                Counter,
-                "Sessions that ended by a value that does not open.",
-                of(&self.values_damaged),
             ),
         ]
     }

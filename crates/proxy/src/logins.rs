@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use configuration::warn_if_exposed;
 use keyring::source::KeySource;
 
 use crate::scram::{NoVerifier, Verifier};
-use crate::sealing::warn_if_exposed;
 
 /// A file of logins that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +52,7 @@ pub enum LineError {
 
 /// What tells a file from what it was: when it and its entry were changed, its size, and which it
 /// is.
-type State = (Option<SystemTime>, u64, (i64, i64), u64);
+type FileStamp = (Option<SystemTime>, u64, (i64, i64), u64);
 
 /// Verifiers by user.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ type Verifiers = HashMap<String, Arc<Verifier>>;
 #[derive(Debug)]
 struct Seen {
     /// As the file was when it was read last, whether it could be or not.
-    state: State,
+    state: FileStamp,
     verifiers: Verifiers,
 }
 
@@ -103,7 +103,7 @@ impl Logins {
     }
 }
 
-fn state(path: &Path) -> io::Result<State> {
+fn state(path: &Path) -> io::Result<FileStamp> {
     let data = std::fs::metadata(path)?;
     #[cfg(unix)]
     let (changed, number) = {

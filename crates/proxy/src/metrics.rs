@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use session_core::Protection;
+use session_core::counters::{Counters, MetricKind};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use crate::counters::{Counters, Kind, Metrics};
-use crate::protection::Protection;
+use crate::counters::Metrics;
 use crate::shared::Shared;
 
 /// All counters as text; `protection` has its own. `docs/proxy.md` explains each.
@@ -25,8 +26,8 @@ fn text(metrics: &Metrics, protection: Option<&Protection>) -> String {
         .chain(counters.rows(plans_cached))
     {
         let kind = match kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
         };
         writeln!(
             text,

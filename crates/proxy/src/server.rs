@@ -7,9 +7,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc as channel};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
+use configuration::{Config, KeysError, ProxyConfig, TlsError, socket_path, warn_if_exposed};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use session_core::Protection;
+use session_core::counters::add;
 use sql_plan::RulesError;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
@@ -17,16 +20,13 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::cancel::CancelRegistry;
-use crate::config::{Config, ProxyConfig, socket_path};
-use crate::counters::{Metrics, add, subtract};
+use crate::counters::{Metrics, subtract};
 use crate::listener::{self, Arrival, Listener, LocalListener};
 use crate::logins::{Logins, LoginsError};
 use crate::places::Places;
-use crate::protection::Protection;
-use crate::sealing::{KeysError, Root, warn_if_exposed};
 use crate::shared::Shared;
 use crate::stream::Stream;
-use crate::tls::{self, ServerConnector, TlsError};
+use crate::tls::{self, ServerConnector};
 use crate::{metrics, startup, upstream};
 
 /// Pause after an accept that failed, as it does when descriptors run out.
@@ -116,9 +116,9 @@ impl Server {
             (false, None) => return Err(StartError::Rules),
             (false, Some(keys)) => {
                 config.columns.check().map_err(StartError::Contradiction)?;
-                let root = Root::read(keys)?;
+                let root = keys.read()?;
                 let rules = config.columns.clone();
-                let protection = proxy.limit(Protection::new(rules, root, now));
+                let protection = proxy.limit(Protection::new(rules, root, configuration::now));
                 Some(Arc::new(match &proxy.watch {
                     Some(watch) => protection.with_lease(watch.lease()),
                     None => protection,
@@ -358,16 +358,6 @@ async fn join(workers: Vec<Worker>) {
             tracing::error!("a worker panicked");
         }
     }
-}
-
-/// Microseconds since 2000-01-01, as PostgreSQL counts: the clock of [`Protection::new`].
-pub fn now() -> i64 {
-    const POSTGRES_EPOCH_S: i64 = 946_684_800;
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let micros = since.map_or(0, |since| {
-        i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
-    });
-    micros - POSTGRES_EPOCH_S * 1_000_000
 }
 
 /// Each session has two sockets, and as many clients as there may be can wait beside. Where the

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use configuration::ProxyConfig;
+use session_core::Protection;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use crate::cancel::CancelRegistry;
-use crate::config::ProxyConfig;
 use crate::counters::Metrics;
 use crate::logins::Logins;
 use crate::places::Places;
-use crate::protection::Protection;
 use crate::tls::{ClientAcceptor, ServerConnector};
 
 /// What all sessions know.

@@ -4,19 +4,19 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use configuration::Upstream;
+use session_core::counters::add;
+use session_core::{Database, Protection};
+use session_postgres::{ServerKey, Session, Terms};
 use sqlstate::SqlState;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, timeout, timeout_at};
 use wire_postgres::backend::Failure;
 use wire_postgres::startup::{self, First, Startup};
 
-use crate::config::Upstream;
 use crate::connection::Connection;
-use crate::counters::add;
 use crate::places::ClientPlace;
-use crate::protection::Protection;
 use crate::scram::Verifier;
-use crate::session::{Database, ServerKey, Session, Terms};
 use crate::shared::Shared;
 use crate::stream::Stream;
 use crate::{tls, upstream};

@@ -4,11 +4,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use configuration::Upstream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 use wire_postgres::startup::TLS_REQUEST;
 
-use crate::config::Upstream;
 use crate::shared::Shared;
 use crate::stream::{self, LocalStream, Stream};
 

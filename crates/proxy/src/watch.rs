@@ -1,165 +1,33 @@
-//! A connection of the proxy's own to each database. By it proxies tell each other that the schema
-//! changed, and a client whose statement changed it is answered once all of them know.
+//! The proxy's own connection to each database. Over it proxies tell each other that the schema has
+//! changed. A client whose statement changed it gets its answer when all proxies know.
 //!
-//! What is known of a schema is held under a lease: who has not heard from the server for so long
-//! plans nothing for that database. So whoever waits for another proxy waits no longer than that.
+//! The state that sessions share with it is `session_core::Watch`. Here are the connection and what
+//! waits by a clock.
 
-use std::future::pending;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
-use tokio::sync::{Notify, mpsc, oneshot};
+use session_core::{Announced, Watch};
 use tokio::time::timeout;
 use tokio_postgres::SimpleQueryMessage;
-
-use crate::statement_error::StatementError;
 
 pub(crate) mod connection;
 mod listeners;
 mod login;
 
-/// A change that was announced.
-#[derive(Debug)]
-pub struct Announced {
-    /// Told when every proxy has confirmed it.
-    confirmed: oneshot::Receiver<()>,
-    lease: Duration,
-}
-
-impl Announced {
-    /// Ends when every proxy has confirmed the change, or when the lease has ended.
-    pub async fn wait(self) {
-        let all_confirmed = async {
-            if self.confirmed.await.is_err() {
-                // The connection has ended, and with it the knowledge of who has confirmed.
-                pending::<()>().await;
-            }
-        };
-        if timeout(self.lease, all_confirmed).await.is_err() {
-            let seconds = self.lease.as_secs();
-            tracing::warn!("not every proxy has confirmed a change within {seconds} s");
-        }
+/// Ends when every proxy has confirmed the change, or when the lease has ended.
+pub(crate) async fn wait(announced: Announced) {
+    let lease = announced.lease();
+    if timeout(lease, announced.all_confirmed()).await.is_err() {
+        let seconds = lease.as_secs();
+        tracing::warn!("not every proxy has confirmed a change within {seconds} s");
     }
 }
 
-type Requests = mpsc::UnboundedReceiver<oneshot::Sender<()>>;
-
-/// The watch over a database.
-#[derive(Debug)]
-pub struct Watch {
-    /// The name that the database has, as far as it is text.
-    name: Option<String>,
-    /// By what its schema is known.
-    known_as: String,
-    lease: Duration,
-    began: Instant,
-    /// One more than the milliseconds since then at which a question was asked that the server has
-    /// answered. 0: the connection has not shown to others yet that it listens.
-    heard_ms: AtomicU64,
-    /// That has become later.
-    heard: Notify,
-    announce: mpsc::UnboundedSender<oneshot::Sender<()>>,
-    /// None: the connection's task has it.
-    requests: Mutex<Option<Requests>>,
-    sessions: AtomicUsize,
-}
-
-impl Watch {
-    pub(crate) fn new(name: &[u8], known_as: &str, lease: Duration) -> Self {
-        let (announce, requests) = mpsc::unbounded_channel();
-        Self {
-            name: std::str::from_utf8(name).ok().map(str::to_owned),
-            known_as: known_as.to_owned(),
-            lease,
-            began: Instant::now(),
-            heard_ms: AtomicU64::new(0),
-            heard: Notify::new(),
-            announce,
-            requests: Mutex::new(Some(requests)),
-            sessions: AtomicUsize::new(0),
-        }
-    }
-
-    /// Refuses to go by what is known, where the server was not heard of for too long.
-    ///
-    /// # Errors
-    /// The lease has ended.
-    pub(crate) fn check(&self, now: Instant) -> Result<(), StatementError> {
-        if self.has_heard(now) {
-            return Ok(());
-        }
-        let message = "the proxy's own connection to this database is down, so that it would not \
-                       hear of changes to the schema";
-        let hint = "Statements go on when it is back. The proxy's log says what is wrong; see \
-                    [proxy.watch] in its configuration.";
-        Err(StatementError::rules(message).hint(hint))
-    }
-
-    fn has_heard(&self, now: Instant) -> bool {
-        let heard_ms = self.heard_ms.load(Ordering::Acquire).checked_sub(1);
-        heard_ms.is_some_and(|heard_ms| {
-            let heard = self.began + Duration::from_millis(heard_ms);
-            now.saturating_duration_since(heard) <= self.lease
-        })
-    }
-
-    /// Ends when changes are heard of, or when the lease has ended. A session that went by what it
-    /// read before that could miss a change whose client was not made to wait.
-    pub(crate) async fn listens(self: Arc<Self>) {
-        let has_heard = async {
-            loop {
-                let mut heard = std::pin::pin!(self.heard.notified());
-                // First listen, then look: what is heard in between is not missed.
-                heard.as_mut().enable();
-                if self.has_heard(Instant::now()) {
-                    return;
-                }
-                heard.await;
-            }
-        };
-        // Where it has not heard by then, statements are refused, and say why.
-        let _ = timeout(self.lease, has_heard).await;
-    }
-
-    /// Has all proxies told that the schema changed.
-    pub(crate) fn announce(&self) -> Announced {
-        let (done, confirmed) = oneshot::channel();
-        // Where nobody takes it, whoever waits for it is told at once.
-        let _ = self.announce.send(done);
-        Announced {
-            confirmed,
-            lease: self.lease,
-        }
-    }
-
-    /// A question that was asked then has an answer.
-    fn note_heard(&self, asked: Instant) {
-        let since = asked.saturating_duration_since(self.began);
-        let since_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
-        self.heard_ms
-            .fetch_max(since_ms.saturating_add(1), Ordering::Release);
-        self.heard.notify_waiters();
-    }
-
-    fn take_requests(&self) -> Option<Requests> {
-        let requests = self.requests.lock();
-        requests.unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    /// The task ends, unless a session has begun meanwhile.
-    fn give_back(&self, requests: Requests) -> Option<Requests> {
-        let own = self.requests.lock();
-        *own.unwrap_or_else(PoisonError::into_inner) = Some(requests);
-        match self.sessions.load(Ordering::SeqCst) {
-            0 => None,
-            _ => self.take_requests(),
-        }
-    }
-
-    fn is_wanted(&self) -> bool {
-        self.sessions.load(Ordering::SeqCst) > 0
-    }
+/// Ends when the watch listens for changes, or when the lease has ended. A session that read the
+/// schema earlier could miss a change whose client was not made to wait.
+pub(crate) async fn listens(watch: Arc<Watch>) {
+    // If it does not listen by then, statements are refused with the reason.
+    let _ = timeout(watch.lease(), watch.until_heard()).await;
 }
 
 /// The rows of an answer in text form; None: NULL.
@@ -174,69 +42,45 @@ pub fn rows_of(messages: &[SimpleQueryMessage]) -> Vec<Vec<Option<String>>> {
     rows.collect()
 }
 
-/// A session whose database is watched.
-#[derive(Debug)]
-pub(crate) struct Watching(Arc<Watch>);
-
-impl Drop for Watching {
-    fn drop(&mut self) {
-        self.0.sessions.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
 
-    #[test]
-    fn nothing_is_planned_once_the_lease_has_ended() {
-        let watch = Watch::new(b"base", "base", Duration::from_secs(10));
-        let at = |seconds: u64| watch.began + Duration::from_secs(seconds);
-        let failure = watch.check(at(0)).expect_err("nobody was heard");
-        assert_eq!(failure.sqlstate, "F0000");
-        watch.note_heard(at(0));
-        assert_eq!(watch.check(at(10)), Ok(()));
-        assert!(watch.check(at(11)).is_err());
-        watch.note_heard(at(5));
-        // An answer that comes late tells of when it was asked for.
-        watch.note_heard(at(3));
-        assert_eq!(watch.check(at(15)), Ok(()));
-        assert!(watch.check(at(16)).is_err());
-    }
-
     #[tokio::test]
-    async fn a_session_waits_until_changes_are_heard_of_but_no_longer_than_a_lease() {
+    async fn a_session_waits_for_the_watch_but_no_longer_than_a_lease() {
         let lease = Duration::from_millis(50);
         let begun = Instant::now();
-        Arc::new(Watch::new(b"base", "base", lease)).listens().await;
+        listens(Arc::new(Watch::new(b"base", "base", lease))).await;
         assert!(begun.elapsed() >= lease);
 
         let watch = Arc::new(Watch::new(b"base", "base", Duration::from_secs(600)));
-        let waits = tokio::spawn(Arc::clone(&watch).listens());
+        let waits = tokio::spawn(listens(Arc::clone(&watch)));
         tokio::task::yield_now().await;
         watch.note_heard(Instant::now());
         waits.await.expect("it was heard");
-        watch.listens().await;
+        listens(watch).await;
     }
 
     #[tokio::test]
-    async fn whoever_loses_the_connection_waits_for_every_lease_to_end() {
+    async fn without_the_connection_a_change_waits_for_the_lease_to_end() {
         let lease = Duration::from_millis(50);
         let watch = Watch::new(b"base", "base", lease);
         let begun = Instant::now();
         let announced = watch.announce();
         drop(watch.take_requests().expect("nobody has them"));
-        announced.wait().await;
+        wait(announced).await;
         assert!(begun.elapsed() >= lease);
     }
 
     #[tokio::test]
-    async fn whoever_is_told_that_all_know_waits_no_longer() {
+    async fn a_confirmed_change_ends_the_wait() {
         let watch = Watch::new(b"base", "base", Duration::from_secs(600));
         let announced = watch.announce();
         let mut requests = watch.take_requests().expect("nobody has them");
         let done = requests.recv().await.expect("a request");
         done.send(()).expect("somebody waits");
-        announced.wait().await;
+        wait(announced).await;
     }
 }

@@ -417,7 +417,7 @@ fn a_request_to_cancel_by_tls_ends_as_tls_does() {
         logins: false,
     });
     let root = place.server.folder().join("proxy-root.crt");
-    let config = proxy::client_config(&root).expect("the proxy's certificate");
+    let config = configuration::client_config(&root).expect("the proxy's certificate");
     let name = ServerName::try_from("localhost").expect("a name");
     let mut tls = rustls::ClientConnection::new(Arc::new(config), name).expect("a client");
     let mut socket = TcpStream::connect(proxy.address).expect("the proxy runs");
@@ -582,7 +582,7 @@ fn logins_only_needs_a_file_of_logins() {
                 logins_only = true\n";
     let file = folder.path().join("strongroom.toml");
     std::fs::write(&file, text).expect("written");
-    let config = proxy::Config::read(&file).expect("well formed");
+    let config = configuration::Config::read(&file).expect("well formed");
     let Err(error) = Running::start(config) else {
         panic!("nobody could log in");
     };

@@ -92,7 +92,7 @@ fn a_second_proxy_does_not_take_the_socket_of_the_first() {
     let more = format!("socket = \"{}\"", socket.display());
     let first = proxy(&folder, "127.0.0.1:1", "", &more);
     let text = format!("[proxy]\nlisten = \"127.0.0.1:0\"\nupstream = \"127.0.0.1:1\"\n{more}\n");
-    let config = proxy::Config::read(&{
+    let config = configuration::Config::read(&{
         let file = folder.path().join("second.toml");
         fs::write(&file, text).expect("a file in the own folder");
         file

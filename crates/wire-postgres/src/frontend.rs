@@ -104,6 +104,57 @@ impl<'a> Bind<'a> {
     }
 }
 
+/// A Bind that is kept: it is read once, however often it is asked for.
+#[derive(Debug, Default)]
+pub struct KeptBind {
+    /// The names, formats and values, one behind the other.
+    bytes: Box<[u8]>,
+    /// Where each but the last ends: portal, statement, formats, parameters.
+    ends: [usize; 4],
+    parameter_count: u16,
+}
+
+impl KeptBind {
+    /// Keeps what a Bind holds.
+    pub fn new(bind: &Bind<'_>) -> Self {
+        let parts = [
+            bind.portal,
+            bind.statement,
+            bind.formats.codes(),
+            bind.parameters.raw(),
+            bind.result_formats.codes(),
+        ];
+        let mut end = 0;
+        let ends = [0, 1, 2, 3].map(|part: usize| {
+            end += parts[part].len();
+            end
+        });
+        Self {
+            bytes: parts.concat().into(),
+            ends,
+            parameter_count: bind.parameters.count_in_message(),
+        }
+    }
+
+    /// What was kept.
+    pub fn bind(&self) -> Bind<'_> {
+        let [portal, statement, formats, parameters] = self.ends;
+        let parameters_of = &self.bytes[formats..parameters];
+        Bind {
+            portal: &self.bytes[..portal],
+            statement: &self.bytes[portal..statement],
+            formats: Formats::of_codes(&self.bytes[statement..formats]),
+            parameters: Values::of_checked(self.parameter_count, parameters_of),
+            result_formats: Formats::of_codes(&self.bytes[parameters..]),
+        }
+    }
+
+    /// How many bytes are kept.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
 /// The object of Describe and Close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target<'a> {
@@ -298,6 +349,19 @@ mod tests {
         assert_eq!(bind.result_formats.of(2), 0, "no code is text");
         let values: Vec<_> = bind.parameters.iter().collect();
         assert_eq!(values, [Some(&b"x"[..]), None, Some(&b""[..])]);
+    }
+
+    #[test]
+    fn a_bind_that_is_kept_is_the_same() {
+        let bytes = b"p\0name\0\0\x02\0\x01\0\0\0\x02\0\0\0\x01x\xff\xff\xff\xff\0\x01\0\x01";
+        for body in [&bytes[..], BIND, &[0; 8]] {
+            let bind = Bind::read(body).expect("well formed");
+            let kept = KeptBind::new(&bind);
+            assert_eq!(format!("{:?}", kept.bind()), format!("{bind:?}"));
+        }
+        let empty = KeptBind::default();
+        assert_eq!(empty.bind().parameters.count(), 0);
+        assert_eq!((empty.size(), empty.bind().portal), (0, &b""[..]));
     }
 
     #[test]

@@ -106,6 +106,15 @@ pub struct Formats<'a> {
 }
 
 impl<'a> Formats<'a> {
+    /// Codes of two bytes each.
+    pub(crate) fn of_codes(codes: &'a [u8]) -> Self {
+        Self { codes }
+    }
+
+    pub(crate) fn codes(&self) -> &'a [u8] {
+        self.codes
+    }
+
     /// How many codes there are.
     pub fn count(&self) -> usize {
         self.codes.len() / 2
@@ -139,6 +148,15 @@ pub struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
+    /// As many as were read from these bytes before.
+    pub(crate) fn of_checked(count: u16, bytes: &'a [u8]) -> Self {
+        Self { count, bytes }
+    }
+
+    pub(crate) fn count_in_message(&self) -> u16 {
+        self.count
+    }
+
     /// The number of values.
     pub fn count(&self) -> usize {
         usize::from(self.count)

@@ -1,5 +1,6 @@
-//! Pure crates must have no I/O, clock, environment or randomness. Crates in the module for
-//! browsers must not use a clock, sleep or processes, which compile for browsers but panic there.
+//! Pure crates must have no I/O, clock, environment or randomness. Crates of sessions must have no
+//! I/O, time of day or environment. Crates in the module for browsers must not use a clock, sleep
+//! or processes, which compile for browsers but panic there.
 
 use proc_macro2::{Delimiter, TokenTree};
 
@@ -20,6 +21,22 @@ const PURE: &[&str] = &[
     "wire-postgres",
     "workloads",
     "lab-report",
+];
+
+/// Sessions move bytes between buffers. They draw nonces and read the monotonic clock, by which
+/// looks at the catalogues are spread; all else is passed in.
+const SESSIONS: &[&str] = &["session-core", "session-postgres"];
+
+/// What those crates may use of [`EFFECTS`].
+const ALLOWED_IN_SESSIONS: &[&str] = &["std::time::Instant", "getrandom"];
+
+/// I/O and timers of the library that sessions take channels from.
+const RUNTIME: &[&str] = &[
+    "tokio::net",
+    "tokio::fs",
+    "tokio::time",
+    "tokio::spawn",
+    "tokio::task",
 ];
 
 /// Prefixes of forbidden paths; `core` and `alloc` contain nothing forbidden.
@@ -65,15 +82,7 @@ const KEYWORDS: &[&str] = &[
 ];
 
 pub fn check(source: &Source) -> Vec<Violation> {
-    let (forbidden, reason) = if PURE.contains(&source.crate_name()) {
-        (EFFECTS, "in a pure crate: let the caller pass it in")
-    } else if IN_BROWSERS.contains(&source.crate_name())
-        && !ELSEWHERE.contains(&source.file.path.as_str())
-    {
-        let reason =
-            "panics in browsers: put it into a module of its own that is not compiled there";
-        (ABSENT_IN_BROWSERS, reason)
-    } else {
+    let Some((forbidden, reason)) = rule(source) else {
         return Vec::new();
     };
     if !source.is_product() {
@@ -89,6 +98,27 @@ pub fn check(source: &Source) -> Vec<Violation> {
         }
     });
     violations
+}
+
+/// What a file may not name, and what to say of it.
+fn rule(source: &Source) -> Option<(Vec<&'static str>, &'static str)> {
+    let name = source.crate_name();
+    if PURE.contains(&name) {
+        let reason = "in a pure crate: let the caller pass it in";
+        return Some((EFFECTS.to_vec(), reason));
+    }
+    if SESSIONS.contains(&name) {
+        let effects = EFFECTS.iter().chain(RUNTIME).copied();
+        let forbidden = effects.filter(|effect| !ALLOWED_IN_SESSIONS.contains(effect));
+        let reason = "in a crate of sessions, which do no I/O: let the caller pass it in";
+        return Some((forbidden.collect(), reason));
+    }
+    if IN_BROWSERS.contains(&name) && !ELSEWHERE.contains(&source.file.path.as_str()) {
+        let reason =
+            "panics in browsers: put it into a module of its own that is not compiled there";
+        return Some((ABSENT_IN_BROWSERS.to_vec(), reason));
+    }
+    None
 }
 
 fn starts_with(path: &str, effect: &str) -> bool {
@@ -208,6 +238,28 @@ mod tests {
             assert!(found("crates/store/src/a.rs", text).is_empty(), "{text}");
         }
         assert!(found("crates/keyring/src/a.rs", "use std::process::Command;").is_empty());
+    }
+
+    #[test]
+    fn sessions_do_no_io() {
+        for text in [
+            "use std::net::TcpStream;",
+            "use std::fs;",
+            "fn a() -> b { std::time::SystemTime::now() }",
+            "use tokio::time::timeout;",
+        ] {
+            assert_eq!(
+                found("crates/session-core/src/a.rs", text).len(),
+                1,
+                "{text}"
+            );
+        }
+        for text in ["use std::time::Instant;", "fn a() { getrandom::fill(b); }"] {
+            assert!(
+                found("crates/session-core/src/a.rs", text).is_empty(),
+                "{text}"
+            );
+        }
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
+use configuration::Parts;
 use postgres::config::{Host, SslMode};
 use postgres::{Client, Config, IsolationLevel, NoTls};
-use proxy::config::Parts;
 use sql_rewrite::{ASKED, Answer, answers_of};
 use strongroom_postgres::ServerTls;
 

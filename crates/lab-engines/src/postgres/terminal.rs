@@ -9,7 +9,7 @@ use lab::engine::{Cause, Contention, EngineError};
 use lab::tpcc::{Call, Replies, Terminal};
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
-use proxy::session::Session;
+use session_postgres::Session;
 use workloads::tpcc::Isolation;
 use workloads::tpcc::population::Row;
 use workloads::tpcc::schema::Table;

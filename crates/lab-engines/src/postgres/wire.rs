@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use bytes::BytesMut;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 use postgres_protocol::message::frontend;
-use proxy::session::Session;
+use session_postgres::Session;
 
 use super::USER;
 use crate::server::Address;

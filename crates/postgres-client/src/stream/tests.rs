@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crypto::secret::Key;
-use proxy::Root;
-use proxy::session::WAITING_MAX;
+use session_core::Root;
+use session_postgres::WAITING_MAX;
 use sql_plan::Rules;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf, duplex, split};
 use tokio::time::timeout;

@@ -10,6 +10,9 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use configuration::KeysError;
+use session_core::counters::add;
+use session_core::{Protection, Requests, Watch, Watching};
 use sql_rewrite::{ASKED, CHECKED};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -19,14 +22,9 @@ use tokio_postgres::{AsyncMessage, Client, Config, NoTls};
 
 use super::listeners::Listeners;
 use super::login::Guarded;
-use super::{Requests, Watch, rows_of};
-use crate::counters::add;
-use crate::protection::Protection;
-use crate::sealing::KeysError;
+use super::rows_of;
 use crate::shared::Shared;
 use crate::upstream;
-use crate::watch::Watching;
-use std::sync::atomic::Ordering;
 
 const CHANNEL: &str = "strongroom_schema";
 /// The first number of the advisory locks of proxies that listen; the second is the proxy's own.
@@ -66,12 +64,13 @@ fn in_words(error: &tokio_postgres::Error) -> String {
 
 /// A session of the database begins: its watch runs until the last has ended.
 pub(crate) fn begin(watch: Arc<Watch>, shared: &Arc<Shared>) -> Watching {
-    watch.sessions.fetch_add(1, Ordering::SeqCst);
+    // Counted before the task is looked for: a task that ends looks for sessions once more.
+    let watching = watch.begin_session();
     if let Some(requests) = watch.take_requests() {
-        let (own, all) = (Arc::clone(&watch), Arc::clone(shared));
+        let (own, all) = (watch, Arc::clone(shared));
         shared.main.spawn(run(own, all, requests));
     }
-    Watching(watch)
+    watching
 }
 
 /// Keeps the connection while there are sessions.
@@ -87,7 +86,7 @@ async fn run(watch: Arc<Watch>, shared: Arc<Shared>, mut requests: Requests) {
         let ended = watch_on(&watch, &shared, &protection, &mut requests, &mut use_of).await;
         if let Err(error) = ended {
             if !std::mem::replace(&mut use_of.is_down, true) {
-                let database = watch.known_as.as_str();
+                let database = watch.known_as();
                 tracing::warn!(database, %error, "the watch of the schema is down");
             }
             sleep(PAUSE).await;
@@ -130,10 +129,10 @@ async fn watch_on(
     let mut open = opened.map_err(|_| WatchError::Silent)??;
     open.look(watch, protection).await?;
     if std::mem::take(&mut use_of.is_down) {
-        let database = watch.known_as.as_str();
+        let database = watch.known_as();
         tracing::info!(database, "the watch of the schema is back");
     }
-    let mut ticks = interval(PAUSE.min(watch.lease / 3));
+    let mut ticks = interval(PAUSE.min(watch.lease() / 3));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
@@ -195,7 +194,7 @@ impl Open {
             client,
             said,
             number: i32::from_be_bytes(bytes) & i32::MAX,
-            listeners: Listeners::new(watch.lease, Instant::now()),
+            listeners: Listeners::new(watch.lease(), Instant::now()),
             changes: 0,
             waiting: HashMap::new(),
             _task: task,
@@ -215,7 +214,7 @@ impl Open {
         else {
             return Err(WatchError::Elsewhere);
         };
-        if watch.name.as_ref() != Some(database) {
+        if watch.name() != Some(database) {
             return Err(WatchError::Elsewhere);
         }
         // A standby lets nobody listen, nor change the schema: looking has to do.
@@ -232,7 +231,7 @@ impl Open {
 
     /// Asks the server, which is to answer within the lease.
     async fn ask(&self, watch: &Watch, text: &str) -> Result<Vec<Vec<Option<String>>>, WatchError> {
-        let answer = timeout(watch.lease, self.client.simple_query(text)).await;
+        let answer = timeout(watch.lease(), self.client.simple_query(text)).await;
         let messages = answer.map_err(|_| WatchError::Silent)??;
         Ok(rows_of(&messages))
     }
@@ -240,11 +239,11 @@ impl Open {
     /// Looks whether the catalogues changed, and who listens.
     async fn look(&mut self, watch: &Watch, protection: &Protection) -> Result<(), WatchError> {
         let asked = Instant::now();
-        let forgets = protection.forgets(&watch.known_as);
+        let forgets = protection.forgets(watch.known_as());
         let answer = self.ask(watch, ASKED[CHECKED - 1]).await?;
         let fingerprint = answer.first().and_then(|row| row.first()?.as_deref());
-        protection.compare(&watch.known_as, fingerprint.unwrap_or_default(), forgets);
-        if let Some(freshness) = protection.freshness(&watch.known_as) {
+        protection.compare(watch.known_as(), fingerprint.unwrap_or_default(), forgets);
+        if let Some(freshness) = protection.freshness(watch.known_as()) {
             freshness.note_look(asked, Instant::now());
         }
         watch.note_heard(asked);
@@ -310,7 +309,7 @@ impl Open {
         match said.split(' ').collect::<Vec<_>>()[..] {
             ["changed", by, change] if by != own => {
                 add(&protection.counters().schema_changes_noticed, 1);
-                protection.forget(&watch.known_as);
+                protection.forget(watch.known_as());
                 if let (Ok(by), Ok(change)) = (by.parse::<i32>(), change.parse::<u64>()) {
                     let said = format!("seen {own} {by} {change}");
                     self.notify(watch, &said).await?;
@@ -338,7 +337,7 @@ impl Open {
 fn config(watch: &Watch, shared: &Shared) -> Result<Config, WatchError> {
     let mut config = Config::new();
     let own = shared.config.watch.as_ref();
-    let name = watch.name.as_deref().ok_or(WatchError::Name)?;
+    let name = watch.name().ok_or(WatchError::Name)?;
     config
         .application_name("strongroom watch")
         .dbname(name)

@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listener_that_went_is_reckoned_with_for_a_lease() {
+    fn a_listener_that_left_counts_until_its_lease_ends() {
         let began = Instant::now();
         let at = |seconds: u64| began + Duration::from_secs(seconds);
         let mut listeners = Listeners::new(LEASE, began);
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_begun_knows_of_nobody_who_went_before() {
+    fn a_new_watch_knows_no_earlier_listeners() {
         let began = Instant::now();
         let mut listeners = Listeners::new(LEASE, began);
         listeners.note(&names(&[]), began);

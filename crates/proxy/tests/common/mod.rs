@@ -3,8 +3,9 @@
 
 use std::path::Path;
 
+use configuration::Config;
 use postgres::{Client, NoTls};
-use proxy::{Config, Running};
+use proxy::Running;
 use server_testkit::{Options, Postgres};
 
 pub mod leaks;

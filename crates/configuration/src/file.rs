@@ -1,0 +1,405 @@
+//! The configuration file.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer};
+use session_core::Protection;
+use sql_plan::Rules;
+
+use crate::keys::{KeysConfig, PasswordConfig};
+
+/// The configuration of `strongroom proxy`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Listener, server, limits.
+    pub proxy: ProxyConfig,
+    /// Where the column root key is.
+    pub keys: Option<KeysConfig>,
+    /// What is protected. None: everything passes.
+    #[serde(default)]
+    pub columns: Rules,
+}
+
+/// The same file for programs other than the proxy. Each part may be missing.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parts {
+    /// See [`Config::proxy`].
+    pub proxy: Option<ProxyConfig>,
+    /// See [`Config::keys`].
+    pub keys: Option<KeysConfig>,
+    /// See [`Config::columns`].
+    #[serde(default)]
+    pub columns: Rules,
+}
+
+/// `[proxy]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProxyConfig {
+    /// Where clients connect to.
+    #[serde(deserialize_with = "address")]
+    pub listen: SocketAddr,
+    /// A socket of the file system where clients of this machine may connect to as well, or the
+    /// folder that gets one.
+    pub socket: Option<PathBuf>,
+    /// The server.
+    pub upstream: Upstream,
+    /// Threads; None: as many as the machine has processors.
+    pub workers: Option<NonZeroUsize>,
+    /// Clients at a time.
+    #[serde(default = "defaults::max_connections")]
+    pub max_connections: NonZeroUsize,
+    /// Largest message that is looked into; larger ones only pass where they are relayed unread.
+    #[serde(default = "defaults::max_message_bytes")]
+    pub max_message_bytes: usize,
+    /// Rows that the proxy fetches to finish one query.
+    #[serde(default = "defaults::max_finish_rows")]
+    pub max_finish_rows: usize,
+    /// Bytes that the proxy keeps at a time to finish one query.
+    #[serde(default = "defaults::max_finish_bytes")]
+    pub max_finish_bytes: usize,
+    /// How often sessions look whether somebody changed the catalogues past this proxy.
+    #[serde(default = "defaults::schema_check_seconds")]
+    pub schema_check_seconds: NonZeroU32,
+    /// Whether tables that are made get a check by which the server itself refuses plaintext in
+    /// protected columns.
+    #[serde(default = "defaults::guard")]
+    pub guard: bool,
+    /// How long a client may take until its session begins.
+    #[serde(default = "defaults::startup_timeout_seconds")]
+    pub startup_timeout_seconds: NonZeroU32,
+    /// How long sessions may go on after the signal to end.
+    #[serde(default = "defaults::drain_seconds")]
+    pub drain_seconds: u32,
+    /// TLS towards clients.
+    pub client_tls: Option<ClientTls>,
+    /// TLS towards the server.
+    pub server_tls: Option<ServerTls>,
+    /// Verifiers of users, by which the proxy logs them in on both sides; None: it passes on what
+    /// both say.
+    pub logins: Option<PathBuf>,
+    /// Whether users who are not in that file are refused, without that they can tell.
+    #[serde(default)]
+    pub logins_only: bool,
+    /// Whether the server may let clients in without a question when the proxy reaches it by a
+    /// socket of the file system: then each of them is whom it says, or the proxy's own user.
+    #[serde(default)]
+    pub accept_peer: bool,
+    /// A connection of the proxy's own to each database. None: other proxies' changes of the schema
+    /// are noticed by looking.
+    pub watch: Option<WatchConfig>,
+    /// Where `/metrics` is served.
+    #[serde(default, deserialize_with = "some_address")]
+    pub metrics: Option<SocketAddr>,
+}
+
+/// `[proxy.watch]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WatchConfig {
+    /// A user of the server who may connect to each database. It needs no other right.
+    pub user: String,
+    /// Where the password is; None: the server asks for none.
+    pub password: Option<PasswordConfig>,
+    /// How long statements are planned without that the server was heard of.
+    #[serde(default = "defaults::schema_lease_seconds")]
+    pub schema_lease_seconds: NonZeroU32,
+}
+
+/// `[proxy.client_tls]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClientTls {
+    /// PEM file of the certificate, with those between it and the root.
+    pub certificate: PathBuf,
+    /// PEM file of its private key.
+    pub key: PathBuf,
+    /// Whether clients without TLS are refused.
+    #[serde(default)]
+    pub required: bool,
+}
+
+/// `[proxy.server_tls]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerTls {
+    /// PEM file of the authorities that may have signed the server's certificate.
+    pub root: PathBuf,
+    /// The name in the server's certificate; None: the host of `upstream`.
+    pub name: Option<String>,
+}
+
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let wrong = |_| {
+        D::Error::custom(format!(
+            "{text:?} is no address with a port, as 127.0.0.1:6432, 0.0.0.0:6432 or [::1]:6432"
+        ))
+    };
+    text.parse().map_err(wrong)
+}
+
+fn some_address<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<SocketAddr>, D::Error> {
+    address(deserializer).map(Some)
+}
+
+mod defaults {
+    use std::num::{NonZeroU32, NonZeroUsize};
+
+    pub fn max_connections() -> NonZeroUsize {
+        NonZeroUsize::new(10_000).expect("it is not zero")
+    }
+
+    /// As much as a statement of PostgreSQL may have is a GiB; few need more than this.
+    pub fn max_message_bytes() -> usize {
+        256 << 20
+    }
+
+    pub fn max_finish_rows() -> usize {
+        100_000
+    }
+
+    pub fn max_finish_bytes() -> usize {
+        128 << 20
+    }
+
+    pub fn schema_lease_seconds() -> NonZeroU32 {
+        NonZeroU32::new(10).expect("it is not zero")
+    }
+
+    pub fn schema_check_seconds() -> NonZeroU32 {
+        NonZeroU32::MIN
+    }
+
+    pub fn guard() -> bool {
+        true
+    }
+
+    /// As PostgreSQL's `authentication_timeout`.
+    pub fn startup_timeout_seconds() -> NonZeroU32 {
+        NonZeroU32::new(60).expect("it is not zero")
+    }
+
+    pub fn drain_seconds() -> u32 {
+        30
+    }
+}
+
+/// Where the server is.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum Upstream {
+    /// Host and port.
+    Tcp(String, u16),
+    /// A socket of the file system.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Upstream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // An address of IPv6.
+            Self::Tcp(host, port) if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Self::Tcp(host, port) => write!(f, "{host}:{port}"),
+            Self::Unix(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// A text that names no upstream.
+#[derive(Debug, thiserror::Error)]
+#[error("upstream {0:?} is neither HOST:PORT nor an absolute path of a socket or its folder")]
+pub struct UpstreamError(String);
+
+impl FromStr for Upstream {
+    type Err = UpstreamError;
+
+    fn from_str(text: &str) -> Result<Self, UpstreamError> {
+        if text.starts_with('/') {
+            let path = Path::new(text);
+            return Ok(Self::Unix(socket_path(path, 5432)));
+        }
+        let wrong = || UpstreamError(text.to_owned());
+        let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        if host.is_empty() {
+            return Err(wrong());
+        }
+        Ok(Self::Tcp(
+            host.to_owned(),
+            port.parse().map_err(|_| wrong())?,
+        ))
+    }
+}
+
+/// The socket that is meant by its own path or by that of its folder, by PostgreSQL's names.
+pub fn socket_path(path: &Path, port: u16) -> PathBuf {
+    let is_socket = path
+        .file_name()
+        .is_some_and(|name| name.to_string_lossy().starts_with(".s."));
+    if is_socket {
+        path.to_owned()
+    } else {
+        path.join(format!(".s.PGSQL.{port}"))
+    }
+}
+
+impl TryFrom<String> for Upstream {
+    type Error = UpstreamError;
+
+    fn try_from(text: String) -> Result<Self, UpstreamError> {
+        text.parse()
+    }
+}
+
+/// A configuration that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("{path}: {error}")]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The file is no TOML, or has other fields. The line is not shown: a key may stand in it by
+    /// mistake.
+    #[error("{path}, line {line}: {message}")]
+    Syntax {
+        /// Which.
+        path: PathBuf,
+        /// Where: the first has number 1.
+        line: usize,
+        /// Why.
+        message: String,
+    },
+}
+
+/// Reads a file of TOML. Paths in it are as they stand there.
+///
+/// # Errors
+/// It cannot be read, or says what is not understood.
+pub fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
+    let text = std::fs::read_to_string(path).map_err(|error| ConfigError::Read {
+        path: path.to_owned(),
+        error,
+    })?;
+    toml::from_str(&text).map_err(|error: toml::de::Error| {
+        let index = error.span().map_or(0, |span| span.start);
+        let before = text.get(..index).unwrap_or_default();
+        ConfigError::Syntax {
+            path: path.to_owned(),
+            line: before.matches('\n').count() + 1,
+            message: error.message().to_owned(),
+        }
+    })
+}
+
+impl Config {
+    /// Reads a file. Paths in it are relative to its folder.
+    ///
+    /// # Errors
+    /// It cannot be read, or says what is not understood.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let mut config: Self = read_toml(path)?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let proxy = &mut config.proxy;
+        if let Some(tls) = &mut proxy.client_tls {
+            tls.certificate = folder.join(&tls.certificate);
+            tls.key = folder.join(&tls.key);
+        }
+        if let Some(tls) = &mut proxy.server_tls {
+            tls.root = folder.join(&tls.root);
+        }
+        for path in [&mut proxy.logins, &mut proxy.socket].into_iter().flatten() {
+            *path = folder.join(&path);
+        }
+        let password = proxy.watch.as_mut().and_then(|own| own.password.as_mut());
+        let password = password.and_then(|password| password.file.as_mut());
+        let key = config.keys.as_mut().and_then(|keys| keys.file.as_mut());
+        for path in [password, key].into_iter().flatten() {
+            *path = folder.join(&path);
+        }
+        Ok(config)
+    }
+}
+
+impl WatchConfig {
+    /// [`Self::schema_lease_seconds`]
+    pub fn lease(&self) -> Duration {
+        Duration::from_secs(self.schema_lease_seconds.get().into())
+    }
+}
+
+impl ProxyConfig {
+    /// [`Self::startup_timeout_seconds`]
+    pub fn startup_timeout(&self) -> Duration {
+        Duration::from_secs(self.startup_timeout_seconds.get().into())
+    }
+
+    /// Protection within the limits of the configuration.
+    #[must_use]
+    pub fn limit(&self, protection: Protection) -> Protection {
+        protection
+            .with_guards(self.guard)
+            .with_finish_rows_max(self.max_finish_rows)
+            .with_finish_bytes_max(self.max_finish_bytes)
+            .with_field_size_max(self.max_message_bytes)
+            .with_check_interval(Duration::from_secs(self.schema_check_seconds.get().into()))
+    }
+
+    /// [`Self::drain_seconds`]
+    pub fn drain_time(&self) -> Duration {
+        Duration::from_secs(self.drain_seconds.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn upstreams_are_hosts_or_sockets() {
+        for (text, upstream) in [
+            ("db:5432", Upstream::Tcp("db".to_owned(), 5432)),
+            ("[::1]:1", Upstream::Tcp("::1".to_owned(), 1)),
+            ("/run/x", Upstream::Unix("/run/x/.s.PGSQL.5432".into())),
+            ("/run/.s.PGSQL.7", Upstream::Unix("/run/.s.PGSQL.7".into())),
+        ] {
+            assert_eq!(text.parse::<Upstream>().expect(text), upstream);
+            let told = upstream.to_string();
+            assert_eq!(told.parse::<Upstream>().expect(text), upstream);
+        }
+        for text in ["", "db", "db:x", ":5432", "run/x"] {
+            assert!(text.parse::<Upstream>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_field_is_an_error() {
+        let text = "[proxy]\nlisten = \"127.0.0.1:1\"\nupstream = \"db:2\"\n";
+        assert!(toml::from_str::<Config>(text).is_ok());
+        let typo = format!("{text}max_conections = 3\n");
+        assert!(toml::from_str::<Config>(&typo).is_err());
+        let name = text.replace("127.0.0.1:1", "localhost:1");
+        let error = toml::from_str::<Config>(&name).expect_err("it is no address");
+        assert!(error.message().contains("127.0.0.1:6432"), "{error}");
+        let metrics = format!("{text}metrics = \"127.0.0.1:9\"\n");
+        let config = toml::from_str::<Config>(&metrics).expect("an address");
+        assert_eq!(config.proxy.metrics.map(|address| address.port()), Some(9));
+        for nobody in ["max_connections = 0\n", "startup_timeout_seconds = 0\n"] {
+            assert!(toml::from_str::<Config>(&format!("{text}{nobody}")).is_err());
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Constants and values on their way into statements: read and sealed.
+
+use column_value::{LogicalType, Value, ValueError};
+use semantics_postgres::{TextContext, ValueText, assign, cast};
+use sql_plan::{ColumnId, Literal, Purpose};
+use sqlstate::SqlState;
+
+use crate::loaded::Loaded;
+use crate::value_format::ValueFormat;
+
+/// A message to the server has become so long, while it is written: sealed, short values have many
+/// times their size.
+///
+/// # Errors
+/// The server would not take it.
+pub fn check_size<F: ValueFormat>(size: usize) -> Result<(), ValueError> {
+    if size <= F::MESSAGE_SIZE_MAX {
+        return Ok(());
+    }
+    Err(ValueError {
+        sqlstate: SqlState::PROGRAM_LIMIT_EXCEEDED,
+        message: "the values of the statement are longer, sealed, than a message to the server \
+                  may be: split it, or use COPY"
+            .to_owned(),
+    })
+}
+
+/// Seals a constant. False: it is NULL.
+///
+/// # Errors
+/// It is no value of the column.
+pub fn seal_literal(
+    loaded: &Loaded,
+    literal: &Literal,
+    (column, purpose): (ColumnId, Purpose),
+    context: &TextContext,
+    out: &mut Vec<u8>,
+) -> Result<bool, ValueError> {
+    let logical = loaded.schema.column(column).logical;
+    let (Some(value), from) = read_literal(literal, logical, context)? else {
+        return Ok(false);
+    };
+    seal(loaded, (column, purpose), (value, from), context, out)?;
+    Ok(true)
+}
+
+/// The value of a constant, a text taken for one of a type, and its type. None: NULL.
+///
+/// # Errors
+/// It is no value of the type.
+pub fn read_literal(
+    literal: &Literal,
+    logical: LogicalType,
+    context: &TextContext,
+) -> Result<(Option<Value>, LogicalType), ValueError> {
+    let (value, own) = match literal {
+        Literal::Null => return Ok((None, logical)),
+        Literal::Boolean(truth) => (Value::Boolean(*truth), LogicalType::Boolean),
+        Literal::Number(digits) => Value::from_number(digits)?,
+        Literal::Text(text) => (Value::from_text(text, logical, context)?, logical),
+        Literal::TransactionTime => (Value::Timestamp(context.now), LogicalType::TimestampTz),
+    };
+    Ok((Some(value), own))
+}
+
+/// Seals a value of a type for its purpose in a column.
+///
+/// # Errors
+/// It is no value of the column, or cannot be compared with it.
+pub fn seal(
+    loaded: &Loaded,
+    (column, purpose): (ColumnId, Purpose),
+    (value, from): (Value, LogicalType),
+    context: &TextContext,
+    out: &mut Vec<u8>,
+) -> Result<(), ValueError> {
+    let to = loaded.schema.column(column).logical;
+    match purpose {
+        Purpose::Store => {
+            let value = assign(value, from, to, context)?;
+            loaded.sealer.seal(column, purpose, &value, out)
+        }
+        Purpose::Match | Purpose::Bound => {
+            let value = compared(value, from, to, context)?;
+            loaded.sealer.seal(column, purpose, &value, out)
+        }
+    }
+}
+
+/// A value that is compared with those of a type: a moment and a time of the clock stand to each
+/// other as the clock of the session shows them, and only between equal types by what is stored.
+///
+/// Blanks at the end of a `char` are no part of it, nor has it any beside a `text`, which keeps its
+/// own. Beside a `varchar`, both lose theirs, and values that are sealed cannot. A `text` that ends
+/// with blanks is equal to no `char` by `=`, but may be to some by `IN` with several values: the
+/// server makes `char` of those, and here both look the same.
+fn compared(
+    value: Value,
+    from: LogicalType,
+    to: LogicalType,
+    context: &TextContext,
+) -> Result<Value, ValueError> {
+    use LogicalType as T;
+    match (from, to) {
+        (T::Date | T::Timestamp, T::TimestampTz) | (T::Char(_), T::Text) => {
+            cast(value, from, to, context)
+        }
+        (T::TimestampTz, T::Date | T::Timestamp) => match value {
+            Value::Timestamp(moment) => {
+                let local = context.time_zone.only_local_of(moment);
+                local.map(Value::Timestamp).ok_or_else(|| ValueError {
+                    sqlstate: SqlState::FEATURE_NOT_SUPPORTED,
+                    message: format!(
+                        "a timestamptz is compared with a column of type {to} as the clock of \
+                         TimeZone shows it, and around this moment the clock is changed: compare \
+                         with a timestamp, or set TimeZone to UTC"
+                    ),
+                })
+            }
+            value => Ok(value),
+        },
+        (T::Text, T::Char(_)) => match value {
+            Value::Text(text) if text.ends_with(' ') => Err(ValueError {
+                sqlstate: SqlState::FEATURE_NOT_SUPPORTED,
+                message: format!(
+                    "a text that ends with blanks is compared with a column of type {to}, which \
+                     has none at its end: leave them out, or pass the value as varchar, beside \
+                     which they do not count"
+                ),
+            }),
+            value => Ok(value),
+        },
+        (T::Char(_), T::Varchar(_)) => Err(ValueError {
+            sqlstate: SqlState::FEATURE_NOT_SUPPORTED,
+            message: format!(
+                "a char is compared with a column of type {to} without the blanks that its values \
+                 end with, which are sealed with them: pass the value as text or varchar"
+            ),
+        }),
+        _ => Ok(value),
+    }
+}

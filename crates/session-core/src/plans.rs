@@ -1,0 +1,336 @@
+//! Plans of texts, and the cache of them.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sql_plan::{Copy, Effects, Form, Output, Plan, Planned, Source, TransactionEffect, Translated};
+
+use crate::loaded::Loaded;
+
+/// Limit of the cached texts together, in bytes. A plan takes a few times as much as its text.
+const TEXTS_SIZE_MAX: usize = 4 << 20;
+/// Longer texts are rarely sent twice.
+const TEXT_SIZE_MAX: usize = 64 << 10;
+
+/// One of the server's statements that a statement of the client becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerStatement {
+    /// The index of the client's statement in its text.
+    pub index: usize,
+    /// Which of the plan's statements it is.
+    pub role: Role,
+}
+
+/// What a statement of the server contributes to its plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It is the only statement.
+    Only,
+    /// It returns the rows that the proxy computes with.
+    Read,
+    /// It writes one row that was read.
+    Write,
+    /// It writes the row with a given key, whose old values are already known.
+    WriteByKey,
+}
+
+/// The plan of a text, ready to be used.
+#[derive(Debug)]
+pub struct TextPlan {
+    /// The schema that it was made for.
+    pub loaded: Arc<Loaded>,
+    /// Statements, in their order.
+    pub planned: Vec<Planned>,
+    /// The texts of the server's statements with parameters. They are made if the client's text is
+    /// a single statement, or contains one that takes steps.
+    texts: Vec<(ServerStatement, ServerText)>,
+    /// Whether the text may drop prepared statements.
+    pub forgets_statements: bool,
+    /// Whether the text may name objects of its session. Determined once, not at each Bind.
+    pub may_name_objects: bool,
+}
+
+/// The text of a statement of the server, with parameters in place of holes.
+#[derive(Debug)]
+pub struct ServerText {
+    /// The text.
+    pub text: String,
+    /// The hole of each parameter, by index.
+    pub slots: Vec<usize>,
+    /// Whether the text contains RETURNING, so that a statement that writes may return rows.
+    pub has_returning: bool,
+}
+
+impl TextPlan {
+    /// Prepares a plan for use.
+    pub fn new(text: &str, mut planned: Vec<Planned>, loaded: &Arc<Loaded>) -> Self {
+        for one in &mut planned {
+            if let Plan::One(translated, _) = &mut one.plan
+                && let Some(locks) = &mut translated.locks
+                && loaded.prefers_wider(locks)
+                && let Some(wider) = locks.wider.take()
+            {
+                *translated = *wider;
+            }
+        }
+        let mut texts = Vec::new();
+        if planned.len() == 1 || planned.iter().any(|one| takes_steps(&one.plan)) {
+            for (index, one) in planned.iter().enumerate() {
+                let parts = parts(&one.plan).into_iter();
+                texts.extend(
+                    parts.map(|(role, part)| {
+                        (ServerStatement { index, role }, ServerText::new(part))
+                    }),
+                );
+            }
+        }
+        Self {
+            loaded: Arc::clone(loaded),
+            texts,
+            forgets_statements: planned
+                .iter()
+                .any(|one| one.plan.effects().forgets_statements),
+            may_name_objects: sql_rewrite::may_name_objects(text),
+            planned,
+        }
+    }
+
+    /// Whether every statement is forwarded unchanged.
+    pub fn passes(&self) -> bool {
+        self.planned
+            .iter()
+            .all(|one| matches!(one.plan, Plan::Pass(_)))
+    }
+
+    /// Whether it only begins and ends transactions.
+    pub fn only_frames(&self) -> bool {
+        self.planned
+            .iter()
+            .all(|one| matches!(&one.plan, Plan::Pass(effects) if effects.transaction.is_some()))
+    }
+
+    /// Whether the proxy takes the rows of one of its statements itself.
+    pub fn takes_steps(&self) -> bool {
+        self.planned.iter().any(|one| takes_steps(&one.plan))
+    }
+
+    /// Whether a plan made now would read more columns from a row that it locks.
+    pub fn is_narrow(&self) -> bool {
+        let locks = self.planned.first().and_then(|one| match &one.plan {
+            Plan::One(translated, _) => translated.locks.as_ref(),
+            _ => None,
+        });
+        locks.is_some_and(|locks| self.loaded.prefers_wider(locks))
+    }
+
+    /// The server's statement that gets the name of the client's. None: the client's statement is
+    /// forwarded unchanged.
+    pub fn front(&self, index: usize) -> Option<ServerStatement> {
+        let role = match &self.planned.get(index)?.plan {
+            Plan::Pass(_) | Plan::Copy(_) => return None,
+            Plan::One(..) => Role::Only,
+            Plan::ReadModifyWrite(_) | Plan::Finish(_) => Role::Read,
+        };
+        Some(ServerStatement { index, role })
+    }
+
+    /// The COPY at an index of a text.
+    pub fn copy(&self, index: usize) -> Option<&Copy> {
+        match &self.planned.get(index)?.plan {
+            Plan::Copy(copy) => Some(copy),
+            _ => None,
+        }
+    }
+
+    /// The server's statement whose rows the client gets. None: the client's statement is forwarded
+    /// unchanged, or the proxy makes the rows.
+    pub fn answering(&self, index: usize) -> Option<ServerStatement> {
+        match &self.planned.get(index)?.plan {
+            Plan::ReadModifyWrite(_) => Some(ServerStatement {
+                index,
+                role: Role::Write,
+            }),
+            Plan::Finish(_) => None,
+            Plan::Pass(_) | Plan::One(..) | Plan::Copy(_) => self.front(index),
+        }
+    }
+
+    /// A statement of the server.
+    #[inline]
+    pub fn translated(&self, at: ServerStatement) -> Option<&Translated> {
+        match (&self.planned.get(at.index)?.plan, at.role) {
+            (Plan::One(translated, _), Role::Only) => Some(translated),
+            (Plan::ReadModifyWrite(modify), Role::Read) => Some(&modify.read),
+            (Plan::ReadModifyWrite(modify), Role::Write) => Some(&modify.write),
+            (Plan::ReadModifyWrite(modify), Role::WriteByKey) => modify.write_by_key.as_ref(),
+            (Plan::Finish(finish), Role::Read) => Some(&finish.fetch),
+            _ => None,
+        }
+    }
+
+    /// The text of a statement of the server, with parameters.
+    #[inline]
+    pub fn server_text(&self, at: ServerStatement) -> Option<&ServerText> {
+        let found = self.texts.iter().find(|(known, _)| *known == at);
+        found.map(|(_, text)| text)
+    }
+
+    /// Whether a statement has more parameters than a message can carry.
+    pub fn is_too_long(&self) -> bool {
+        let mut texts = self.texts.iter();
+        texts.any(|(_, text)| text.slots.len() > usize::from(u16::MAX))
+    }
+
+    /// The columns that the server returns. Empty: rows are forwarded unchanged.
+    #[inline]
+    pub fn outputs(&self, at: ServerStatement) -> &[Output] {
+        self.translated(at)
+            .map_or(&[], |translated| &translated.outputs)
+    }
+
+    /// Whether a statement follows one that ends the transaction or rolls back to a savepoint.
+    pub fn goes_on_behind_an_end(&self) -> bool {
+        let transactions = (0..self.planned.len()).map(|index| {
+            let effects = self.effects(index);
+            effects.and_then(|effects| effects.transaction.as_ref())
+        });
+        let mut behind = transactions.skip_while(|transaction| {
+            !matches!(
+                transaction,
+                Some(TransactionEffect::End | TransactionEffect::RollbackTo)
+            )
+        });
+        behind.any(|transaction| transaction.is_none())
+    }
+
+    /// The effects of a statement.
+    pub fn effects(&self, index: usize) -> Option<&Effects> {
+        Some(self.planned.get(index)?.plan.effects())
+    }
+}
+
+fn takes_steps(plan: &Plan) -> bool {
+    match plan {
+        Plan::Pass(_) | Plan::One(..) | Plan::Copy(_) => false,
+        Plan::ReadModifyWrite(_) | Plan::Finish(_) => true,
+    }
+}
+
+/// The statements that the server gets for a plan.
+fn parts(plan: &Plan) -> Vec<(Role, &Translated)> {
+    match plan {
+        Plan::Pass(_) | Plan::Copy(_) => Vec::new(),
+        Plan::One(translated, _) => vec![(Role::Only, translated)],
+        Plan::ReadModifyWrite(modify) => {
+            let by_key = modify.write_by_key.as_ref();
+            let by_key = by_key.map(|write| (Role::WriteByKey, write));
+            let both = [(Role::Read, &modify.read), (Role::Write, &modify.write)];
+            both.into_iter().chain(by_key).collect()
+        }
+        Plan::Finish(finish) => vec![(Role::Read, &finish.fetch)],
+    }
+}
+
+impl ServerText {
+    fn new(translated: &Translated) -> Self {
+        let mut slots = Vec::new();
+        // By hole: a text of many rows has one for each literal.
+        let mut known = vec![None; translated.holes.len()];
+        let text = translated.template.render(|hole, out| {
+            let of_hole = &translated.holes[hole];
+            if let (Form::Plain, Source::Literal(literal)) = (of_hole.form, &of_hole.source) {
+                return literal.write(out);
+            }
+            let slot = *known[hole].get_or_insert_with(|| {
+                slots.push(hole);
+                slots.len() - 1
+            });
+            write!(out, "${}", slot + 1).expect("a String takes everything");
+        });
+        Self {
+            has_returning: text.to_ascii_uppercase().contains("RETURNING"),
+            text,
+            slots,
+        }
+    }
+}
+
+/// The plan cache: plans by schema and text. It has two generations. When the young one is full it
+/// becomes the old one, and plans of the old one that were not used since are dropped.
+#[derive(Debug, Default)]
+pub struct PlanCache {
+    generations: Mutex<Generations>,
+}
+
+type Plans = HashMap<u64, HashMap<Box<str>, Arc<TextPlan>>>;
+
+#[derive(Debug, Default)]
+struct Generations {
+    young: Plans,
+    old: Plans,
+    young_size: usize,
+}
+
+impl PlanCache {
+    /// Finds the plan of a text under a schema.
+    pub fn find(&self, version: u64, text: &str) -> Option<Arc<TextPlan>> {
+        let mut generations = self.lock();
+        let young = generations.young.get(&version);
+        if let Some(plan) = young.and_then(|texts| texts.get(text)) {
+            return Some(Arc::clone(plan));
+        }
+        let plan = generations.old.get_mut(&version)?.remove(text)?;
+        generations.put(version, text, &plan);
+        Some(plan)
+    }
+
+    /// Caches a plan, unless its schema is retired.
+    pub fn keep(&self, text: &str, plan: &Arc<TextPlan>) {
+        if text.len() > TEXT_SIZE_MAX {
+            return;
+        }
+        let mut generations = self.lock();
+        if !plan.loaded.is_retired() {
+            generations.put(plan.loaded.version, text, plan);
+        }
+    }
+
+    /// Drops the plans under a schema that is retired.
+    pub fn forget(&self, version: u64) {
+        self.lock().forget(version);
+    }
+
+    /// How many plans are cached.
+    pub fn count(&self) -> usize {
+        let generations = self.lock();
+        let texts = generations.young.values().chain(generations.old.values());
+        texts.map(HashMap::len).sum()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Generations> {
+        // A plan that is lost is made again.
+        self.generations
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Generations {
+    fn put(&mut self, version: u64, text: &str, plan: &Arc<TextPlan>) {
+        if self.young_size + text.len() > TEXTS_SIZE_MAX / 2 {
+            self.old = std::mem::take(&mut self.young);
+            self.young_size = 0;
+        }
+        self.young_size += text.len();
+        let texts = self.young.entry(version).or_default();
+        texts.insert(text.into(), Arc::clone(plan));
+    }
+
+    fn forget(&mut self, version: u64) {
+        self.old.remove(&version);
+        let texts = self.young.remove(&version).unwrap_or_default();
+        let size: usize = texts.keys().map(|text| text.len()).sum();
+        self.young_size = self.young_size.saturating_sub(size);
+    }
+}

@@ -1,0 +1,441 @@
+//! What all sessions share about protected columns: rules, schemas of databases, plans, keys.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
+
+use sql_plan::Rules;
+use sql_rewrite::{Objects, Schema, SessionFacts};
+
+use crate::counters::{Counters, add};
+use crate::loaded::Loaded;
+use crate::plans::{PlanCache, TextPlan};
+use crate::sealing::{Root, Sealer};
+use crate::statement_error::StatementError;
+use crate::watch::Watch;
+
+mod freshness;
+mod seen;
+#[cfg(test)]
+mod tests;
+
+pub use freshness::Freshness;
+use seen::Seen;
+
+/// How many search paths of a database have plans that all sessions share.
+const PATHS_MAX: usize = 64;
+/// Default limit of the rows fetched to finish one statement.
+const FINISH_ROWS_MAX: usize = 100_000;
+/// Default limit of the bytes kept to finish one statement.
+const FINISH_BYTES_MAX: usize = 128 << 20;
+/// Default limit of a field of COPY, in bytes.
+const FIELD_SIZE_MAX: usize = 256 << 20;
+/// Default interval at which sessions check whether the catalogues were changed directly at the
+/// server.
+pub const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// How many warnings are remembered, so that each is logged once.
+const WARNINGS_MAX: usize = 1000;
+
+/// Limits on what one statement may cost the proxy.
+struct Limits {
+    /// Rows fetched to finish one statement.
+    finish_rows_max: usize,
+    /// Bytes kept to finish one statement.
+    finish_bytes_max: usize,
+    /// Bytes of a field of COPY.
+    field_size_max: usize,
+}
+
+/// What all sessions share.
+pub struct Protection {
+    rules: Rules,
+    root: Root,
+    databases: Mutex<HashMap<String, Database>>,
+    /// Counts publications and invalidations of schemas, over all databases.
+    changes: AtomicU64,
+    plans: PlanCache,
+    counters: Counters,
+    versions: AtomicU64,
+    warnings: Mutex<HashSet<String>>,
+    limits: Limits,
+    check_interval: Option<Duration>,
+    lease: Option<Duration>,
+    /// Microseconds since 2000-01-01.
+    now: fn() -> i64,
+}
+
+/// The state of a database.
+#[derive(Default)]
+struct Database {
+    /// How many times its schema was invalidated.
+    forgets: u64,
+    published: Option<Published>,
+    seen: Seen,
+    freshness: Option<Arc<Freshness>>,
+    watch: Option<Arc<Watch>>,
+}
+
+/// What a session read from the catalogues of a database.
+pub struct Reading {
+    /// Relations and rules.
+    pub schema: Schema,
+    /// [`sql_rewrite::fingerprint_of`] the catalogues when they were read, or earlier.
+    pub fingerprint: String,
+    /// The value of [`Protection::forgets`] before the reading began.
+    pub forgets: u64,
+}
+
+/// The schema of a database that was published last.
+struct Published {
+    generation: u64,
+    schema: Schema,
+    fingerprint: String,
+    sealer: Arc<Sealer>,
+    by_path: HashMap<Vec<String>, Arc<Loaded>>,
+}
+
+impl fmt::Debug for Protection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Protection")
+    }
+}
+
+impl Protection {
+    /// Makes it from rules, the root key and a clock.
+    pub fn new(rules: Rules, root: Root, now: fn() -> i64) -> Self {
+        Self {
+            rules,
+            root,
+            databases: Mutex::default(),
+            changes: AtomicU64::new(0),
+            plans: PlanCache::default(),
+            counters: Counters::default(),
+            versions: AtomicU64::new(1),
+            warnings: Mutex::default(),
+            limits: Limits {
+                finish_rows_max: FINISH_ROWS_MAX,
+                finish_bytes_max: FINISH_BYTES_MAX,
+                field_size_max: FIELD_SIZE_MAX,
+            },
+            check_interval: None,
+            lease: None,
+            now,
+        }
+    }
+
+    /// Sets whether new tables get a check with which the server itself refuses plaintext. The
+    /// default is yes.
+    #[must_use]
+    pub fn with_guards(mut self, guards: bool) -> Self {
+        self.rules.leaves_guards_out = !guards;
+        self
+    }
+
+    /// Sets the limit of the rows fetched to finish one statement.
+    #[must_use]
+    pub fn with_finish_rows_max(mut self, rows: usize) -> Self {
+        self.limits.finish_rows_max = rows;
+        self
+    }
+
+    /// Sets the limit of the bytes kept to finish one statement.
+    #[must_use]
+    pub fn with_finish_bytes_max(mut self, bytes: usize) -> Self {
+        self.limits.finish_bytes_max = bytes;
+        self
+    }
+
+    /// Sets the limit of a field of COPY, in bytes.
+    #[must_use]
+    pub fn with_field_size_max(mut self, size: usize) -> Self {
+        self.limits.field_size_max = size;
+        self
+    }
+
+    /// Makes sessions check, at most this often, whether the catalogues were changed directly at
+    /// the server.
+    #[must_use]
+    pub fn with_check_interval(mut self, interval: Duration) -> Self {
+        self.check_interval = Some(interval);
+        self
+    }
+
+    /// Has each database watched. A schema is valid for this long after the server was last heard.
+    #[must_use]
+    pub fn with_lease(mut self, lease: Duration) -> Self {
+        self.lease = Some(lease);
+        self
+    }
+
+    /// The limit of the bytes kept to finish one statement.
+    pub fn finish_bytes_max(&self) -> usize {
+        self.limits.finish_bytes_max
+    }
+
+    /// The limit of a field of COPY, in bytes.
+    pub fn field_size_max(&self) -> usize {
+        self.limits.field_size_max
+    }
+
+    /// The limit of the rows fetched to finish one statement.
+    pub fn finish_rows_max(&self) -> usize {
+        self.limits.finish_rows_max
+    }
+
+    /// The time, in microseconds since 2000-01-01.
+    pub fn now(&self) -> i64 {
+        (self.now)()
+    }
+
+    /// The counters of all sessions.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// How many plans are cached.
+    pub fn plans_cached(&self) -> u64 {
+        self.plans.count() as u64
+    }
+
+    /// The rules.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// Logs a mismatch of rules and a database, each only once.
+    pub fn warn_once(&self, database: &str, warning: String) {
+        let warnings = self.warnings.lock();
+        let mut warnings = warnings.unwrap_or_else(PoisonError::into_inner);
+        let key = format!("{database}\0{warning}");
+        if warnings.len() < WARNINGS_MAX && warnings.insert(key) {
+            tracing::warn!(database, "{warning}");
+        }
+    }
+
+    /// The number of the published schema of a database. None: none has been read yet.
+    pub fn generation(&self, database: &str) -> Option<u64> {
+        let databases = self.lock();
+        let published = databases.get(database)?.published.as_ref();
+        published.map(|known| known.generation)
+    }
+
+    /// How many times the schema of a database was invalidated. A reading during which this number
+    /// grew may be outdated.
+    pub fn forgets(&self, database: &str) -> u64 {
+        self.lock().get(database).map_or(0, |known| known.forgets)
+    }
+
+    /// A number that grows with every change of [`Self::generation`] or [`Self::forgets`] of any
+    /// database.
+    pub fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// Invalidates the schema of a database: every session reads it again before its next plan.
+    pub fn forget(&self, database: &str) {
+        let mut databases = self.lock();
+        let known = databases.entry(database.to_owned()).or_default();
+        known.forgets += 1;
+        let published = known.published.take();
+        drop(databases);
+        self.changes.fetch_add(1, Ordering::Release);
+        self.retire_all(published);
+    }
+
+    /// The schedule of checks of the catalogues of a database. None: there are no checks.
+    pub fn freshness(&self, database: &str) -> Option<Arc<Freshness>> {
+        let interval = self.check_interval?;
+        let mut databases = self.lock();
+        let known = databases.entry(database.to_owned()).or_default();
+        let freshness = known
+            .freshness
+            .get_or_insert_with(|| Arc::new(Freshness::new(interval)));
+        Some(Arc::clone(freshness))
+    }
+
+    /// The watch over a database. None: databases are not watched.
+    pub fn watch(&self, name: &[u8], database: &str) -> Option<Arc<Watch>> {
+        let lease = self.lease?;
+        let mut databases = self.lock();
+        let known = databases.entry(database.to_owned()).or_default();
+        let new = || Arc::new(Watch::new(name, database, lease));
+        Some(Arc::clone(known.watch.get_or_insert_with(new)))
+    }
+
+    /// Compares a fingerprint of the catalogues with that of the published schema, and invalidates
+    /// the schema if they differ. `forgets` is the value of [`Self::forgets`] before the catalogues
+    /// were read: a fingerprint older than the published schema is ignored.
+    pub fn compare(&self, database: &str, fingerprint: &str, forgets: u64) {
+        let databases = self.lock();
+        let known = databases
+            .get(database)
+            .filter(|known| known.forgets == forgets);
+        let published = known.and_then(|known| known.published.as_ref());
+        let has_changed = published.is_some_and(|known| known.fingerprint != fingerprint);
+        drop(databases);
+        if has_changed {
+            add(&self.counters.schema_changes_noticed, 1);
+            self.forget(database);
+        }
+    }
+
+    /// The published schema with the search path of a session. If the session's current one, `own`,
+    /// is still right, it is returned, so that its plans stay valid.
+    pub fn adopt(
+        &self,
+        database: &str,
+        session: &SessionFacts,
+        own: Option<&Arc<Loaded>>,
+    ) -> Option<Arc<Loaded>> {
+        let mut databases = self.lock();
+        let known = databases.get_mut(database)?.published.as_mut()?;
+        if let Some(own) = own
+            && own.is_of(known.generation, session)
+        {
+            return Some(Arc::clone(own));
+        }
+        let path = &session.search_path;
+        let has_none = session.temporary.is_empty();
+        if has_none && let Some(loaded) = known.by_path.get(path) {
+            return Some(Arc::clone(loaded));
+        }
+        // A client that keeps inventing search paths gets plans that are not shared.
+        let is_shared = has_none && known.by_path.len() < PATHS_MAX;
+        let mut schema = known.schema.clone();
+        schema.search_path.clone_from(path);
+        schema.temporary.clone_from(&session.temporary);
+        let loaded = Arc::new(Loaded {
+            version: self.next(),
+            generation: known.generation,
+            schema,
+            sealer: Arc::clone(&known.sealer),
+            incremented: RwLock::default(),
+            is_shared,
+            is_retired: AtomicBool::new(false),
+        });
+        if is_shared {
+            known.by_path.insert(path.clone(), Arc::clone(&loaded));
+        }
+        Some(loaded)
+    }
+
+    /// A session no longer uses it. It is retired unless other sessions share it.
+    pub fn release(&self, loaded: &Loaded) {
+        if !loaded.is_shared {
+            self.retire(loaded);
+        }
+    }
+
+    /// Drops its plans from the cache: they would keep it alive, with all its relations.
+    fn retire(&self, loaded: &Loaded) {
+        // Before the cache is cleared: adding a plan checks this flag with the cache locked.
+        loaded.is_retired.store(true, Ordering::Release);
+        self.plans.forget(loaded.version);
+    }
+
+    fn retire_all(&self, published: Option<Published>) {
+        let by_path = published.iter().flat_map(|known| known.by_path.values());
+        for loaded in by_path {
+            self.retire(loaded);
+        }
+    }
+
+    /// Takes a schema that was just read, and publishes it to all sessions if `is_public`. None:
+    /// the schema changed in the meantime and must be read again.
+    ///
+    /// # Errors
+    /// There are no keys for its columns.
+    pub fn enter(
+        &self,
+        database: &str,
+        reading: Reading,
+        is_public: bool,
+    ) -> Result<Option<Arc<Loaded>>, StatementError> {
+        let Reading {
+            schema,
+            fingerprint,
+            forgets,
+        } = reading;
+        let sealer = self.root.sealer(&schema.protected);
+        let sealer = Arc::new(sealer.map_err(|error| StatementError::rules(error.to_string()))?);
+        let mut databases = self.lock();
+        let known = databases.entry(database.to_owned()).or_default();
+        if known.forgets != forgets {
+            return Ok(None);
+        }
+        if !is_public {
+            return Ok(Some(Arc::new(Loaded {
+                version: self.next(),
+                generation: 0,
+                schema,
+                sealer,
+                incremented: RwLock::default(),
+                is_shared: false,
+                is_retired: AtomicBool::new(false),
+            })));
+        }
+        known.seen.note(&schema);
+        let session = SessionFacts {
+            search_path: schema.search_path.clone(),
+            temporary: schema.temporary.clone(),
+            ..SessionFacts::default()
+        };
+        let before = known.published.replace(Published {
+            generation: self.next(),
+            schema,
+            fingerprint,
+            sealer,
+            by_path: HashMap::new(),
+        });
+        drop(databases);
+        self.changes.fetch_add(1, Ordering::Release);
+        self.retire_all(before);
+        Ok(self.adopt(database, &session, None))
+    }
+
+    /// The plan of a text.
+    ///
+    /// # Errors
+    /// It is refused.
+    pub fn plan(&self, loaded: &Arc<Loaded>, text: &str) -> Result<Arc<TextPlan>, StatementError> {
+        if let Some(plan) = self.plans.find(loaded.version, text)
+            && !plan.is_narrow()
+        {
+            return Ok(plan);
+        }
+        let plan = self.plan_with(loaded, text, &Objects::default())?;
+        self.plans.keep(text, &plan);
+        Ok(plan)
+    }
+
+    /// The plan of a text that may name objects of its session, such as cursors. It is not cached.
+    ///
+    /// # Errors
+    /// It is refused.
+    pub fn plan_with(
+        &self,
+        loaded: &Arc<Loaded>,
+        text: &str,
+        objects: &Objects,
+    ) -> Result<Arc<TextPlan>, StatementError> {
+        let planned = sql_rewrite::plan_with(text, &loaded.schema, objects)?;
+        add(&self.counters.plans, 1);
+        for one in &planned {
+            loaded.note_increments(&one.plan);
+        }
+        Ok(Arc::new(TextPlan::new(text, planned, loaded)))
+    }
+
+    fn next(&self) -> u64 {
+        self.versions.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Database>> {
+        // Entries are put in whole.
+        self.databases
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}

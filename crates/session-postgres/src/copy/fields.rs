@@ -1,0 +1,139 @@
+//! Fields of protected columns: sealed on their way to the server, opened on their way back.
+
+use std::fmt;
+use std::sync::Arc;
+
+use column_value::ValueError;
+use semantics_postgres::{TextContext, assign};
+use session_core::Loaded;
+use sql_plan::{Copy, CopyFormat, OutputKind, Purpose};
+use sql_rewrite::ProtectedColumn;
+use sqlstate::SqlState;
+use wire_postgres::values::{self, Format};
+
+use super::{Column, Layout, Stream};
+
+/// Seals or opens the fields of one COPY. Its `Debug` shows no content.
+pub(crate) struct Fields {
+    loaded: Arc<Loaded>,
+    kinds: Vec<OutputKind>,
+    format: Format,
+    into_server: bool,
+    context: TextContext,
+    sealed: Vec<u8>,
+}
+
+impl fmt::Debug for Fields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Fields")
+    }
+}
+
+impl Fields {
+    /// The stream of a COPY and its fields. For the size of a field, and whether a marker ends CSV,
+    /// see [`Layout`].
+    ///
+    /// # Errors
+    /// The server does not have such a COPY.
+    pub(crate) fn begin(
+        copy: &Copy,
+        loaded: &Arc<Loaded>,
+        context: &TextContext,
+        (field_size_max, marker_ends_csv): (usize, bool),
+    ) -> Result<(Stream, Self), ValueError> {
+        let columns = copy.fields.iter().zip(&copy.columns);
+        let columns = columns.map(|(kind, name)| Column {
+            name: name.clone(),
+            is_protected: matches!(kind, OutputKind::Sealed(_)),
+        });
+        let layout = Layout {
+            columns: columns.collect(),
+            into_server: copy.into_server,
+            field_size_max,
+            marker_ends_csv,
+        };
+        let format = match copy.format {
+            CopyFormat::Text { .. } | CopyFormat::Csv { .. } => Format::Text,
+            CopyFormat::Binary => Format::Binary,
+        };
+        let fields = Self {
+            loaded: Arc::clone(loaded),
+            kinds: copy.fields.clone(),
+            format,
+            into_server: copy.into_server,
+            context: context.clone(),
+            sealed: Vec::new(),
+        };
+        Ok((Stream::new(&copy.format, layout)?, fields))
+    }
+
+    /// Seals or opens a field.
+    ///
+    /// # Errors
+    /// It is not a value of the column, or does not open.
+    pub(crate) fn convert(
+        &mut self,
+        field: usize,
+        content: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), ValueError> {
+        let Some(OutputKind::Sealed(id)) = self.kinds.get(field) else {
+            out.extend_from_slice(content);
+            return Ok(());
+        };
+        let loaded = Arc::clone(&self.loaded);
+        let column = loaded.schema.column(*id);
+        if self.into_server {
+            self.seal(column, content, out)
+        } else {
+            self.open(column, content, out)
+        }
+    }
+
+    fn seal(
+        &mut self,
+        column: &ProtectedColumn,
+        content: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), ValueError> {
+        let logical = column.logical;
+        let value = values::read(content, logical, self.format, &self.context)?;
+        let value = assign(value, logical, logical, &self.context)?;
+        let sealer = &self.loaded.sealer;
+        if self.format == Format::Binary {
+            return sealer.seal(column.id, Purpose::Store, &value, out);
+        }
+        self.sealed.clear();
+        sealer.seal(column.id, Purpose::Store, &value, &mut self.sealed)?;
+        values::write_bytea(&self.sealed, out);
+        Ok(())
+    }
+
+    fn open(
+        &mut self,
+        column: &ProtectedColumn,
+        content: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), ValueError> {
+        self.sealed.clear();
+        let sealed = match self.format {
+            Format::Binary => content,
+            Format::Text => {
+                if !values::read_bytea(content, &mut self.sealed) {
+                    return Err(unopened(column));
+                }
+                &self.sealed
+            }
+        };
+        let value = self.loaded.sealer.open(column.id, sealed);
+        let value = value.ok_or_else(|| unopened(column))?;
+        values::write(&value, column.logical, self.format, &self.context, out)
+    }
+}
+
+fn unopened(column: &ProtectedColumn) -> ValueError {
+    ValueError {
+        sqlstate: SqlState::DATA_CORRUPTED,
+        message: session_core::unopened(column),
+    }
+}

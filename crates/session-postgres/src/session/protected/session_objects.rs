@@ -1,0 +1,169 @@
+//! Objects that SQL declares and drops by name, and how transactions end, which drops some of them.
+
+use sql_plan::{Effects, ObjectEffect};
+use sql_rewrite::Objects;
+
+use super::{Outputs, Protected};
+use crate::session::prepared::ChangedBy;
+
+/// What SQL has declared, such as cursors, and how its transactions ended.
+#[derive(Debug, Default)]
+pub(super) struct DeclaredObjects {
+    objects: Objects,
+    ending: Ending,
+}
+
+impl DeclaredObjects {
+    /// Whether a text may name one of them.
+    pub(super) fn concern(&self, text: &str) -> bool {
+        self.objects.concern(text)
+    }
+
+    /// These objects together with others that can be named in SQL.
+    pub(super) fn including(&self, others: impl Iterator<Item = ObjectEffect>) -> Objects {
+        self.objects.including(others)
+    }
+
+    /// Whether there is a cursor of that name.
+    pub(super) fn has_cursor(&self, name: &str) -> bool {
+        self.objects.has_cursor(name)
+    }
+
+    /// Notes an error of the server.
+    pub(super) fn note_error(&mut self) {
+        self.ending.note_error();
+    }
+
+    /// Notes the command tag of a statement.
+    fn note_tag(&mut self, tag: &[u8]) {
+        self.ending.note_tag(tag);
+    }
+
+    /// Notes that everything is answered and no transaction is open.
+    fn end_transactions(&mut self) {
+        let ending = std::mem::take(&mut self.ending);
+        self.objects.end_transactions(!ending.may_stay);
+    }
+}
+
+/// How transactions ended since the session was last idle outside of a transaction.
+#[derive(Debug, Default)]
+struct Ending {
+    /// The last answer was an error or a rollback.
+    is_back: bool,
+    /// Something may have been committed.
+    may_stay: bool,
+}
+
+impl Ending {
+    fn note_tag(&mut self, tag: &[u8]) {
+        self.is_back = tag == b"ROLLBACK";
+        self.may_stay |= tag == b"COMMIT";
+    }
+
+    fn note_error(&mut self) {
+        self.is_back = true;
+    }
+
+    /// Notes that no transaction is open any more. Messages of the extended protocol outside of a
+    /// block may have been committed in part.
+    fn note_end(&mut self, was_in_block: bool, is_query: bool) {
+        self.may_stay |= !self.is_back || !(was_in_block || is_query);
+    }
+}
+
+impl Protected {
+    /// Notes the objects that a statement declares or drops when it is sent.
+    pub(super) fn note_objects(&mut self, effects: &Effects) {
+        let batch = self.answers.batch_sent();
+        for effect in &effects.objects {
+            match effect {
+                ObjectEffect::Prepares { .. }
+                | ObjectEffect::PreparesPlain(_)
+                | ObjectEffect::Deallocates(_) => self.statements.note(effect, batch),
+                ObjectEffect::Declares { .. } | ObjectEffect::Closes(_) => {
+                    self.objects.objects.note_effect(effect);
+                }
+            }
+        }
+    }
+
+    /// Notes the command tag of a statement that was executed.
+    pub(super) fn note_tag(&mut self, body: &[u8]) {
+        let tag = body.strip_suffix(b"\0").unwrap_or(body);
+        self.objects.note_tag(tag);
+        let word = tag.split(|byte| *byte == b' ').next();
+        self.transaction.note_tag(word.unwrap_or_default());
+        match tag {
+            // Clients may send more before ReadyForQuery comes.
+            b"COMMIT" => self.schema.publish_changes(),
+            b"PREPARE" => self.statements.confirm(ChangedBy::Prepare),
+            b"DEALLOCATE" => self.statements.confirm(ChangedBy::Deallocate),
+            b"DEALLOCATE ALL" | b"DISCARD ALL" => {
+                self.statements.confirm(ChangedBy::Deallocate);
+                self.own.forget_all();
+            }
+            _ => {}
+        }
+    }
+
+    /// Forwards the confirmation of a change to a prepared statement. True: it is the last answer.
+    pub(super) fn confirm(
+        &mut self,
+        by: ChangedBy,
+        message: &[u8],
+        outputs: &mut Outputs<'_>,
+    ) -> bool {
+        self.statements.confirm(by);
+        outputs.to_client.extend_from_slice(message);
+        true
+    }
+
+    /// Notes that the server is ready and no transaction is open.
+    pub(super) fn end_transaction(&mut self, was_in_block: bool, is_query: bool) {
+        self.objects.ending.note_end(was_in_block, is_query);
+        if self.is_idle() {
+            self.objects.end_transactions();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Ending;
+
+    /// Whether something may have been committed after these tags; an empty one is an error.
+    fn may_stay(tags: &[&str], was_in_block: bool, is_query: bool) -> bool {
+        let mut ending = Ending::default();
+        for tag in tags {
+            match *tag {
+                "" => ending.note_error(),
+                tag => ending.note_tag(tag.as_bytes()),
+            }
+        }
+        ending.note_end(was_in_block, is_query);
+        ending.may_stay
+    }
+
+    #[test]
+    fn only_certain_rollbacks_count_as_rollbacks() {
+        for (tags, was_in_block, is_query) in [
+            (&["BEGIN", "DECLARE CURSOR", "ROLLBACK"][..], false, true),
+            (&["DECLARE CURSOR", ""], false, true),
+            (&["ROLLBACK"], true, false),
+            // COMMIT failed, by a constraint that was deferred.
+            (&["DECLARE CURSOR", ""], true, false),
+        ] {
+            assert!(!may_stay(tags, was_in_block, is_query), "{tags:?}");
+        }
+        for (tags, was_in_block, is_query) in [
+            (&["DECLARE CURSOR", "COMMIT"][..], true, true),
+            (&["DECLARE CURSOR", "COMMIT", ""], true, true),
+            (&["COMMIT", "ROLLBACK"], true, true),
+            (&["ROLLBACK", "DECLARE CURSOR"], true, true),
+            (&["DECLARE CURSOR", ""], false, false),
+        ] {
+            assert!(may_stay(tags, was_in_block, is_query), "{tags:?}");
+        }
+    }
+}

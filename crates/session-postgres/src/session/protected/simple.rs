@@ -1,0 +1,257 @@
+//! Query messages. If a statement of the text takes steps, the text becomes messages of the
+//! extended protocol with one Sync: that is the same implicit transaction, and the answers are the
+//! same.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use session_core::plans::TextPlan;
+use session_core::{RowName, Statement, StatementError};
+use sql_plan::Plan;
+use sqlstate::SqlState;
+use wire_postgres::backend;
+use wire_postgres::frontend::{
+    self, Execute, KeptBind, Target, write_bind, write_execute, write_parse, write_target,
+};
+
+use super::extended::check_length;
+use super::{Outputs, Protected, REFUSED_TEXT};
+use crate::session::End;
+use crate::session::answers::{Expected, Unseen};
+use crate::session::pipeline::Gate;
+use crate::session::rows::Shape;
+use crate::session::statements::{Inputs, StatementMessages, inputs_of};
+use crate::session::texts::render_query;
+
+/// A Query in which a statement takes steps.
+#[derive(Debug)]
+pub(super) struct Script {
+    statement: Arc<Statement>,
+    /// The index of its next statement.
+    next: usize,
+}
+
+impl Protected {
+    pub(super) fn query(
+        &mut self,
+        text: &[u8],
+        message: &[u8],
+        outputs: &mut Outputs<'_>,
+    ) -> Result<(), End> {
+        self.transaction.set_in_pipeline(false);
+        let planned = self.plan(text).and_then(|planned| {
+            self.check_end(&planned.0)?;
+            Ok(planned)
+        });
+        if let Ok((plan, text)) = &planned
+            && plan.takes_steps()
+        {
+            return self.begin_script(plan, text, outputs);
+        }
+        let planned = planned.and_then(|(plan, text)| {
+            let rendered = if plan.passes() {
+                None
+            } else {
+                let context = self.note_time();
+                Some(render_query(&text, &plan, &context)?)
+            };
+            Ok((plan, rendered))
+        });
+        match planned {
+            Err(failure) => self.fail_query(failure, outputs),
+            Ok((plan, rendered)) => {
+                for index in 0..plan.planned.len() {
+                    self.apply_effects(&plan, index);
+                }
+                let reading = self.row_of_query(&plan);
+                let reading = reading.map(|row| Box::new(self.locks.begin_reading(row)));
+                self.note_sync();
+                match rendered {
+                    None => {
+                        let expected = Expected::Query(Default::default(), None);
+                        self.send(message, expected, outputs);
+                    }
+                    Some(rendered) => {
+                        frontend::write_query(rendered.as_bytes(), outputs.to_server);
+                        let indices = 0..plan.planned.len();
+                        let shapes = indices.map(|index| Shape::of_query(&plan, index));
+                        let expected = Expected::Query(shapes.collect(), reading);
+                        self.answers.push(expected);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses statements after the end of a transaction in the same text, if the transaction
+    /// changed what names mean: the whole text was planned with those names.
+    fn check_end(&self, plan: &TextPlan) -> Result<(), StatementError> {
+        if !self.schema.has_changes() || !plan.goes_on_behind_an_end() {
+            return Ok(());
+        }
+        let message = "a statement behind the end of a transaction that has changed the schema \
+                       or settings, in one text, is not supported before protected columns";
+        Err(StatementError::unsupported(message).hint("Send the statements one by one."))
+    }
+
+    fn fail_query(&mut self, failure: StatementError, outputs: &mut Outputs<'_>) {
+        frontend::write_query(REFUSED_TEXT, outputs.to_server);
+        self.note_refusal(&failure);
+        self.answers.push(Expected::FailQuery(failure));
+    }
+
+    /// The row that a text of one statement locks.
+    fn row_of_query(&self, plan: &Arc<TextPlan>) -> Option<RowName> {
+        let front = plan.front(0).filter(|_| plan.planned.len() == 1)?;
+        if !plan.planned[0].plan.effects().keeps_locked_rows {
+            return None;
+        }
+        let lock = plan.translated(front)?.locks.as_ref()?;
+        let statement = Statement {
+            text: Box::default(),
+            types: Box::default(),
+            plan: Arc::clone(plan),
+        };
+        RowName::new(
+            &statement,
+            front,
+            lock,
+            &Inputs::new(0, Vec::new(), self.settings.context()),
+        )
+    }
+
+    fn begin_script(
+        &mut self,
+        plan: &Arc<TextPlan>,
+        text: &str,
+        outputs: &mut Outputs<'_>,
+    ) -> Result<(), End> {
+        let copies = plan.planned.iter().any(|one| {
+            let words = text[one.span.clone()].split_whitespace().next();
+            words.is_some_and(|word| word.eq_ignore_ascii_case("copy"))
+        });
+        if copies {
+            let message = "COPY beside a statement that the proxy computes for is not supported";
+            let failure = StatementError::unsupported(message);
+            let failure = failure.hint("Send the statements one by one.");
+            self.fail_query(failure, outputs);
+            return Ok(());
+        }
+        if let Err(failure) = check_length(plan) {
+            self.fail_query(failure, outputs);
+            return Ok(());
+        }
+        // Any Query drops the unnamed statement and portal.
+        self.statements.forget_unnamed();
+        self.portals.remove(b"");
+        let statement = Statement {
+            text: text.into(),
+            types: Box::default(),
+            plan: Arc::clone(plan),
+        };
+        self.script = Some(Script {
+            statement: Arc::new(statement),
+            next: 0,
+        });
+        self.go_on_with_script(outputs)
+    }
+
+    /// Sends statements of a Query, up to one whose rows must come first.
+    pub(super) fn go_on_with_script(&mut self, outputs: &mut Outputs<'_>) -> Result<(), End> {
+        while self.pipeline.gate() != Gate::Waiting
+            && let Some(script) = &mut self.script
+        {
+            let (statement, index) = (Arc::clone(&script.statement), script.next);
+            script.next += 1;
+            let Some(one) = statement.plan.planned.get(index) else {
+                self.script = None;
+                self.end_script(outputs);
+                return Ok(());
+            };
+            if statement.parameters_wanted(index) > 0 {
+                let message = "there is no parameter in a simple query";
+                self.fail(
+                    StatementError::statement(SqlState::UNDEFINED_PARAMETER, message),
+                    outputs,
+                );
+                return Ok(());
+            }
+            match one.plan {
+                Plan::Copy(_) => {
+                    let message = "COPY beside a statement that the proxy computes for";
+                    let message = format!("{message} is not supported");
+                    self.fail(StatementError::unsupported(message), outputs);
+                }
+                Plan::Pass(_) | Plan::One(..) => {
+                    if let Err(failure) = self.send_of_script(&statement, index, outputs) {
+                        self.fail(failure, outputs);
+                    }
+                }
+                Plan::ReadModifyWrite(_) | Plan::Finish(_) => {
+                    let all = Execute {
+                        portal: b"",
+                        rows_max: 0,
+                    };
+                    self.take_steps(&statement, index, Arc::default(), all, outputs)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a statement of a Query that takes no steps.
+    fn send_of_script(
+        &mut self,
+        statement: &Arc<Statement>,
+        index: usize,
+        outputs: &mut Outputs<'_>,
+    ) -> Result<(), StatementError> {
+        let plan = &statement.plan;
+        let Some(front) = plan.front(index) else {
+            let text = &statement.text[plan.planned[index].span.clone()];
+            write_parse(b"", text.as_bytes(), std::iter::empty(), outputs.to_server);
+            let none = std::iter::empty;
+            let nothing = |_: &mut Vec<u8>| Ok::<(), Infallible>(());
+            let Ok(()) = write_bind((b"", b""), none(), nothing, none(), outputs.to_server);
+            self.expect_of_script(None, outputs);
+            self.apply_effects(plan, index);
+            self.answers.push(Expected::Execute(None, None));
+            return Ok(());
+        };
+        let context = self.note_time();
+        let empty = KeptBind::default();
+        let bind = empty.bind();
+        let inputs = inputs_of(index, &bind, &context);
+        statement.write_parse(front, b"", outputs.to_server);
+        let results = statement.result_formats(front, bind.result_formats);
+        let written = statement.write_bind(front, (b"", b""), &inputs, &results, outputs.to_server);
+        if let Err(failure) = written {
+            self.answers.push(Expected::Unseen(Unseen::Parse(0)));
+            return Err(failure);
+        }
+        let shape = Shape::of_portal(plan, front, bind.result_formats);
+        self.expect_of_script(shape.clone(), outputs);
+        self.apply_effects(plan, index);
+        self.answers.push(Expected::Execute(shape, None));
+        Ok(())
+    }
+
+    /// Sends Describe and Execute after Parse and Bind.
+    fn expect_of_script(&mut self, shape: Option<Arc<Shape>>, outputs: &mut Outputs<'_>) {
+        let portal = Target::Portal(b"");
+        write_target(frontend::kind::DESCRIBE, portal, outputs.to_server);
+        write_execute(b"", 0, outputs.to_server);
+        self.answers.push(Expected::Unseen(Unseen::Parse(0)));
+        self.answers.push(Expected::Unseen(Unseen::Bind));
+        self.answers.push(Expected::Unseen(Unseen::Describe(shape)));
+    }
+
+    /// Ends a Query that was sent as messages of the extended protocol.
+    pub(super) fn end_script(&mut self, outputs: &mut Outputs<'_>) {
+        backend::write_empty(frontend::kind::SYNC, outputs.to_server);
+        self.transaction.set_in_pipeline(false);
+        self.note_sync();
+        self.answers.push(Expected::Sync);
+    }
+}

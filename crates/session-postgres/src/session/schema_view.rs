@@ -1,0 +1,469 @@
+//! The schema of the database in one session: where it was read, whether it is still valid, and
+//! what the session's own transaction has changed.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use session_core::plans::TextPlan;
+use session_core::{
+    Announced, Database, Freshness, Loaded, Protection, Reading, StatementError, Watch,
+};
+use sql_plan::Effects;
+use sql_rewrite::{Answer, Schema, SchemaError, SessionFacts};
+use sqlstate::SqlState;
+
+use super::load::{Extent, Load};
+use super::settings::Settings;
+use super::transaction::Transaction;
+
+/// What must be read again before the next plan.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stale {
+    schema: bool,
+    path: bool,
+    /// Another session may have changed the catalogues.
+    check: bool,
+}
+
+impl Stale {
+    fn note(&mut self, effects: &Effects) {
+        self.schema |= effects.changes_schema;
+        self.path |= effects.changes_settings;
+    }
+}
+
+/// The watch over the database of a session.
+#[derive(Debug, Default)]
+struct Watching {
+    watch: Option<Arc<Watch>>,
+    /// Announced changes of the schema. The client waits until other proxies have confirmed them.
+    announced: Vec<Announced>,
+}
+
+/// The schema in one session.
+#[derive(Debug)]
+pub(super) struct SchemaView {
+    shared: Arc<Protection>,
+    /// The database that the client asked for.
+    database: Database,
+    /// The schema that plans are made for.
+    loaded: Option<Arc<Loaded>>,
+    /// Queries to the catalogues that are under way.
+    load: Option<Load>,
+    /// Why the schema could not be read. The next statement fails with this error.
+    failure: Option<StatementError>,
+    /// The value of [`Protection::forgets`] when the schema was read.
+    forgets: u64,
+    /// While [`Protection::changes`] has this value, the schema is valid. So most messages need not
+    /// take the lock that all sessions share.
+    unchanged: Option<u64>,
+    freshness: Option<Arc<Freshness>>,
+    watching: Watching,
+    stale: Stale,
+    /// What the transaction has invalidated. Its end invalidates it again.
+    changed: Stale,
+    /// Tables of which the transaction may have dropped protected columns.
+    reshaped: Vec<(String, String)>,
+}
+
+impl SchemaView {
+    /// A session that asks for this database and has read nothing.
+    pub(super) fn new(shared: Arc<Protection>, database: Database) -> Self {
+        Self {
+            shared,
+            database,
+            loaded: None,
+            load: None,
+            failure: None,
+            forgets: 0,
+            unchanged: None,
+            freshness: None,
+            watching: Watching::default(),
+            stale: Stale {
+                path: true,
+                ..Stale::default()
+            },
+            changed: Stale::default(),
+            reshaped: Vec::new(),
+        }
+    }
+
+    /// What all sessions share.
+    pub(super) fn shared(&self) -> &Protection {
+        &self.shared
+    }
+
+    /// Notes that the server has accepted the client. Before that, the client may have asked for
+    /// any database.
+    pub(super) fn begin(&mut self) {
+        let name = self.database.known_as();
+        self.freshness = self.shared.freshness(name);
+        self.watching.watch = self.shared.watch(self.database.name(), name);
+    }
+
+    /// The key under which the schema is shared.
+    pub(super) fn database(&self) -> &str {
+        self.database.known_as()
+    }
+
+    /// The watch over the database, once the server has accepted the client.
+    pub(super) fn watch(&self) -> Option<&Arc<Watch>> {
+        self.watching.watch.as_ref()
+    }
+
+    /// See [`Session::take_announced`](super::Session::take_announced).
+    pub(super) fn take_announced(&mut self) -> Vec<Announced> {
+        std::mem::take(&mut self.watching.announced)
+    }
+
+    /// The number of the schema that plans are made for.
+    pub(super) fn version(&self) -> Option<u64> {
+        self.loaded.as_ref().map(|loaded| loaded.version)
+    }
+
+    /// Checks that the catalogues could be read. The error is returned once.
+    ///
+    /// # Errors
+    /// They could not be read.
+    pub(super) fn check_load(&mut self) -> Result<(), StatementError> {
+        self.failure.take().map_or(Ok(()), Err)
+    }
+
+    /// The schema that plans are made for.
+    ///
+    /// # Errors
+    /// It has not been read, and cannot be read now.
+    pub(super) fn loaded(&self) -> Result<&Arc<Loaded>, StatementError> {
+        self.loaded.as_ref().ok_or_else(|| {
+            StatementError::statement(
+                SqlState::IN_FAILED_SQL_TRANSACTION,
+                "the schema cannot be read in a transaction that has failed",
+            )
+        })
+    }
+
+    /// The queries to the catalogues that are under way.
+    pub(super) fn load_mut(&mut self) -> Option<&mut Load> {
+        self.load.as_mut()
+    }
+
+    /// Whether queries to the catalogues are under way.
+    pub(super) fn is_loading(&self) -> bool {
+        self.load.is_some()
+    }
+
+    /// Notes that the queries have failed. Returns the error if the client must get it at once.
+    pub(super) fn fail_load(&mut self, failure: StatementError) -> Option<StatementError> {
+        if self.load.take().is_some_and(|load| load.has_sync) {
+            self.failure = Some(failure);
+            return None;
+        }
+        Some(failure)
+    }
+
+    /// Notes that the server skips the queries.
+    pub(super) fn drop_load(&mut self) {
+        self.load = None;
+    }
+
+    /// Notes the effects of a statement that is sent.
+    pub(super) fn note_effects(&mut self, effects: &Effects) {
+        self.stale.note(effects);
+        self.changed.note(effects);
+        self.begin_reshaping(effects);
+    }
+
+    /// Notes that changes of the transaction may be undone. `SET LOCAL` always is.
+    pub(super) fn doubt_changes(&mut self) {
+        self.stale.schema |= self.changed.schema;
+        self.stale.path |= self.changed.path;
+    }
+
+    /// Whether the transaction has changed what names mean.
+    pub(super) fn has_changes(&self) -> bool {
+        self.changed.schema || self.changed.path
+    }
+
+    /// Notes that no transaction is open and everything is answered.
+    pub(super) fn settle_changes(&mut self) {
+        self.changed = Stale::default();
+    }
+
+    /// Whether the catalogues must be read before the next plan.
+    pub(super) fn must_load(&mut self, transaction: &Transaction) -> bool {
+        if self.failure.is_some() || transaction.has_failed() {
+            return false;
+        }
+        self.stale.check = self.stale.check || self.is_check_due(transaction);
+        if self.stale.path || self.stale.schema || self.stale.check {
+            return true;
+        }
+        let changes = self.shared.changes();
+        if self.unchanged == Some(changes) {
+            return false;
+        }
+        let own = self.loaded.as_ref().map(|loaded| loaded.generation);
+        let holds = match own {
+            Some(0) => self.forgets == self.shared.forgets(self.database.known_as()),
+            own => own == self.shared.generation(self.database.known_as()),
+        };
+        self.unchanged = holds.then_some(changes);
+        !holds
+    }
+
+    /// Whether this session is to check for changes made directly at the server. After changes of
+    /// its own it could not tell them apart. Before the first query of a transaction a check would
+    /// take the snapshot, which `SET TRANSACTION` and `LOCK` must precede.
+    fn is_check_due(&self, transaction: &Transaction) -> bool {
+        let is_clear = transaction.may_be_asked() && !self.changed.schema;
+        let freshness = self.freshness.as_ref().filter(|_| is_clear);
+        freshness.is_some_and(|freshness| freshness.claim(Instant::now()))
+    }
+
+    /// Writes the queries to the catalogues.
+    pub(super) fn begin_load(
+        &mut self,
+        transaction: &Transaction,
+        to_server: &mut Vec<u8>,
+    ) -> &Load {
+        let published = self.shared.generation(self.database.known_as());
+        // A schema that only this session sees is not the published one.
+        let is_own = self
+            .loaded
+            .as_ref()
+            .is_some_and(|loaded| loaded.generation == 0);
+        let extent = if self.stale.schema || published.is_none() || is_own {
+            Extent::Whole
+        } else if self.stale.check {
+            Extent::Check
+        } else {
+            Extent::Session
+        };
+        let forgets = self.shared.forgets(self.database.known_as());
+        let load = Load::begin(extent, !transaction.in_pipeline(), forgets, to_server);
+        self.load.insert(load)
+    }
+
+    /// Takes the complete answers.
+    pub(super) fn end_load(&mut self, transaction: &Transaction, settings: &mut Settings) {
+        let Some(load) = self.load.take() else {
+            return;
+        };
+        if self.failure.is_some() {
+            return;
+        }
+        let session = load.session();
+        for (name, value) in &session.settings {
+            // The server reports them only before ReadyForQuery.
+            settings.note(name.as_bytes(), value.as_bytes());
+        }
+        let is_asked = self.database.check(&session);
+        if let Err(failure) =
+            is_asked.and_then(|()| self.check_snapshot(&load, &session, transaction))
+        {
+            self.failure = Some(failure);
+            return;
+        }
+        let forgets = load.forgets;
+        self.note_look(&load, &session, transaction);
+        match self.take_loaded(load, &session, transaction) {
+            Ok(Some(loaded)) => {
+                self.go_by(Some(loaded));
+                self.forgets = forgets;
+                self.unchanged = None;
+                self.stale = Stale::default();
+            }
+            // The message that waits causes a complete reading.
+            Ok(None) => {}
+            Err(failure) => self.failure = Some(failure),
+        }
+    }
+
+    /// The schema that was read. None: another session has changed it in the meantime.
+    fn take_loaded(
+        &self,
+        load: Load,
+        session: &SessionFacts,
+        transaction: &Transaction,
+    ) -> Result<Option<Arc<Loaded>>, StatementError> {
+        if load.extent != Extent::Whole {
+            let own = self.loaded.as_ref();
+            return Ok(self.shared.adopt(self.database.known_as(), session, own));
+        }
+        let reading = Reading {
+            fingerprint: load.fingerprint().to_owned(),
+            schema: self.fit(&sql_rewrite::answers_of(load.answers))?,
+            forgets: load.forgets,
+        };
+        // Uncommitted changes are not published.
+        let is_public = !transaction.may_be_open();
+        self.shared
+            .enter(self.database.known_as(), reading, is_public)
+    }
+
+    /// Reports to all sessions whether the catalogues have changed.
+    fn note_look(&self, load: &Load, session: &SessionFacts, transaction: &Transaction) {
+        if load.extent == Extent::Session {
+            return;
+        }
+        if let Some(freshness) = &self.freshness {
+            freshness.note_look(load.began, Instant::now());
+        }
+        let is_of_now = transaction.is_outside_block() || !sees_one_moment(session);
+        if load.extent == Extent::Check && is_of_now {
+            let fingerprint = load.fingerprint();
+            self.shared
+                .compare(self.database.known_as(), fingerprint, load.forgets);
+        }
+    }
+
+    /// Refuses catalogues that a transaction read before another session changed them: the server
+    /// resolves names by the current ones.
+    fn check_snapshot(
+        &self,
+        load: &Load,
+        session: &SessionFacts,
+        transaction: &Transaction,
+    ) -> Result<(), StatementError> {
+        let is_whole = load.extent == Extent::Whole;
+        let may_be_old = is_whole && transaction.may_be_open() && sees_one_moment(session);
+        if !may_be_old || self.loaded.is_none() || self.forgets == load.forgets {
+            return Ok(());
+        }
+        let message = "could not serialize access: another session has changed the schema";
+        Err(
+            StatementError::statement(SqlState::SERIALIZATION_FAILURE, message)
+                .hint("The transaction might succeed if retried."),
+        )
+    }
+
+    /// Replaces the schema. One that no other session shares is released.
+    fn go_by(&mut self, loaded: Option<Arc<Loaded>>) {
+        let Some(before) = std::mem::replace(&mut self.loaded, loaded) else {
+            return;
+        };
+        let now = self.loaded.as_ref();
+        if now.is_none_or(|now| !Arc::ptr_eq(now, &before)) {
+            self.shared.release(&before);
+        }
+    }
+
+    /// Publishes that the transaction may have changed the schema for all sessions.
+    pub(super) fn publish_changes(&mut self) {
+        let reshaped = std::mem::take(&mut self.reshaped);
+        if !reshaped.is_empty() {
+            self.shared
+                .end_reshaping(self.database.known_as(), &reshaped);
+        }
+        if self.changed.schema {
+            self.shared.forget(self.database.known_as());
+            let announced = self.watching.watch.as_ref().map(|watch| watch.announce());
+            self.watching.announced.extend(announced);
+        }
+    }
+
+    /// Checks the lease of the watch over the database. Statements that only begin and end
+    /// transactions do not depend on the schema.
+    pub(super) fn check_lease(&self, plan: &TextPlan) -> Result<(), StatementError> {
+        match &self.watching.watch {
+            Some(watch) if !plan.only_frames() => watch.check(Instant::now()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes that a statement is sent that may drop protected columns of tables.
+    fn begin_reshaping(&mut self, effects: &Effects) {
+        if !effects.reshapes.is_empty() {
+            self.shared
+                .begin_reshaping(self.database.known_as(), &effects.reshapes);
+            self.reshaped.extend_from_slice(&effects.reshapes);
+        }
+    }
+
+    /// Drops a schema that was read in a transaction: it may include uncommitted changes.
+    pub(super) fn drop_own_schema(&mut self) {
+        let loaded = self.loaded.as_ref();
+        if loaded.is_some_and(|loaded| loaded.generation == 0) {
+            self.go_by(None);
+            self.stale.path = true;
+        }
+    }
+    /// The schema of the database.
+    ///
+    /// # Errors
+    /// The rules do not match it, so no statement is safe.
+    fn fit(&self, answers: &[Answer]) -> Result<Schema, StatementError> {
+        let seen = self.shared.seen(self.database.known_as());
+        let schema = Schema::build_with_unfit(self.shared.rules(), answers, &seen);
+        let schema = schema.map_err(|errors| {
+            let failure = unfit(&errors);
+            self.warn(format!("every statement is refused: {}", failure.message));
+            failure
+        })?;
+        for column in schema.missing_columns() {
+            let name = (column.schema.clone(), column.table.clone());
+            self.warn(match schema.closed.get(&name) {
+                Some(text) => text.clone(),
+                None => column.missing_text(),
+            });
+        }
+        for error in &schema.unfit {
+            self.warn(format!(
+                "statements over protected columns are refused: {error}"
+            ));
+        }
+        Ok(schema)
+    }
+
+    /// Refuses statements on protected columns while a column with a rule is in clear.
+    pub(super) fn check_fit(&mut self, plan: &TextPlan) -> Result<(), StatementError> {
+        let errors = &plan.loaded.schema.unfit;
+        if errors.is_empty() || plan.passes() {
+            return Ok(());
+        }
+        // It may have been repaired directly at the server.
+        self.stale.schema = true;
+        Err(unfit(errors))
+    }
+
+    /// Whether a refusal is about a table that lost a column. It has been logged before. The schema
+    /// is read again, since the table may have been repaired directly at the server.
+    pub(super) fn is_of_closed(&mut self, failure: &StatementError) -> bool {
+        let mut schemas = self.loaded.iter().map(|loaded| &loaded.schema);
+        let is_of_closed = schemas.any(|schema| {
+            let mut texts = schema.closed.values();
+            texts.any(|text| *text == failure.message)
+        });
+        self.stale.schema |= is_of_closed;
+        is_of_closed
+    }
+
+    pub(super) fn warn(&self, warning: String) {
+        self.shared.warn_once(self.database.known_as(), warning);
+    }
+}
+
+impl Drop for SchemaView {
+    fn drop(&mut self) {
+        // The server may have committed although its answer did not arrive.
+        self.publish_changes();
+        self.go_by(None);
+    }
+}
+
+fn unfit(errors: &[SchemaError]) -> StatementError {
+    let first = errors.first().map(ToString::to_string).unwrap_or_default();
+    let more = match errors.len().saturating_sub(1) {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    };
+    let message = format!("rules and database do not fit: {first}{more}");
+    let hint = "Run `strongroom columns check`. What it names is mended at the server itself.";
+    StatementError::rules(message).hint(hint)
+}
+
+/// Whether a transaction at this isolation does not see later commits of others.
+fn sees_one_moment(session: &SessionFacts) -> bool {
+    let level = session.setting("transaction_isolation");
+    level.is_some_and(|level| !level.starts_with("read"))
+}

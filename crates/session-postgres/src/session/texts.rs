@@ -1,0 +1,102 @@
+//! Texts of SQL for the server, with constants in place of holes.
+
+use semantics_postgres::TextContext;
+use session_core::plans::TextPlan;
+use session_core::{
+    Loaded, StatementError, calculated_of_constants, check_size, no_parameter, seal, seal_literal,
+};
+use sql_plan::{Form, Hole, Plan, Source, Template};
+
+use super::format::FormatCode;
+
+/// The text of a Query for the server, with literals sealed as planned.
+pub(super) fn render_query(
+    text: &str,
+    plan: &TextPlan,
+    context: &TextContext,
+) -> Result<String, StatementError> {
+    let mut out = String::new();
+    for one in &plan.planned {
+        if !out.is_empty() {
+            out.push_str("; ");
+        }
+        let (template, holes) = match &one.plan {
+            Plan::One(translated, _) => (&translated.template, &translated.holes),
+            Plan::Copy(copy) => (&copy.template, &copy.holes),
+            _ => {
+                out.push_str(&text[one.span.clone()]);
+                continue;
+            }
+        };
+        out.push_str(&render(&plan.loaded, template, holes, context)?);
+        check_size::<FormatCode>(out.len())?;
+    }
+    Ok(out)
+}
+
+/// A text with constants in its holes.
+pub(super) fn render(
+    loaded: &Loaded,
+    template: &Template,
+    holes: &[Hole],
+    context: &TextContext,
+) -> Result<String, StatementError> {
+    let mut failed = None;
+    let rendered = template.render(|hole, out| {
+        if failed.is_none() {
+            let written = write_constant(loaded, &holes[hole], context, out);
+            let written = written
+                .and_then(|()| check_size::<FormatCode>(out.len()).map_err(StatementError::from));
+            failed = written.err();
+        }
+    });
+    failed.map_or(Ok(rendered), Err)
+}
+
+fn write_constant(
+    loaded: &Loaded,
+    hole: &Hole,
+    context: &TextContext,
+    out: &mut String,
+) -> Result<(), StatementError> {
+    let mut sealed = Vec::new();
+    let has_value = match (&hole.source, hole.form) {
+        (Source::Literal(literal), Form::Plain) => {
+            literal.write(out);
+            return Ok(());
+        }
+        // The planner has turned an array constructor into a list, unless it is empty.
+        (Source::Literal(_), Form::SealedArray(..)) => {
+            out.push_str("ARRAY[]::bytea[]");
+            return Ok(());
+        }
+        (Source::Literal(literal), Form::Sealed(column, purpose)) => {
+            seal_literal(loaded, literal, (column, purpose), context, &mut sealed)
+        }
+        (Source::Calculated(value, _), Form::Sealed(column, purpose)) => {
+            calculated_of_constants(value, context).and_then(|calculated| match calculated {
+                (Some(value), logical) => {
+                    let value = (value, logical);
+                    seal(loaded, (column, purpose), value, context, &mut sealed)?;
+                    Ok(true)
+                }
+                (None, _) => Ok(false),
+            })
+        }
+        _ => return Err(no_parameter().into()),
+    };
+    if !has_value? {
+        out.push_str("NULL::bytea");
+        return Ok(());
+    }
+    // With E, the text does not depend on `standard_conforming_strings`.
+    out.push_str("E'\\\\x");
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    out.reserve(2 * sealed.len());
+    for byte in sealed {
+        out.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        out.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+    out.push_str("'::bytea");
+    Ok(())
+}
