@@ -112,7 +112,7 @@ impl Step {
 }
 
 /// Expected resources for all steps on two cores.
-const HOW_LONG: &str = "every step: about an hour and 24 GB where nothing is built yet, \
+const HOW_LONG: &str = "every step: about 40 minutes and 20 GB where nothing is built yet, \
                         half of that later";
 
 /// Runs the selected steps and stops at the first failure.

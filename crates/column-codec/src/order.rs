@@ -1,9 +1,9 @@
 //! Order-revealing encoding of numbers: the bytes sort as the numbers do.
 //!
-//! A value is mapped to a number of `bits` bits, and each bit to a digit: `function(bits before it)
-//! + bit`, where the function is keyed and lies between 0 and [`RANGE`] - 1. Two numbers have the
-//! same digits up to their first different bit; there the digits differ by 1, as the bits do. No
-//! digit wraps, so the order is exact.
+//! A value is mapped to a number of `bits` bits, and each bit to a digit, the sum of the bit and a
+//! keyed function of the bits before it, which lies between 0 and [`RANGE`] - 1. Two numbers have
+//! the same digits up to their first different bit; there the digits differ by 1, as the bits do.
+//! No digit wraps, so the order is exact.
 
 use column_value::{LogicalType, NumericSpecial, Value};
 use crypto::value::PrefixFunction;
