@@ -179,6 +179,7 @@ fn schema() -> Schema {
         unique_keys: vec![vec![0]],
         opaque: false,
         has_triggers: false,
+        has_column_privileges: false,
     };
     let name = ("public".to_owned(), "customer".to_owned());
     Schema {

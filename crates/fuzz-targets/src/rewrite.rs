@@ -525,6 +525,7 @@ fn schema() -> Schema {
             },
             opaque: false,
             has_triggers: false,
+            has_column_privileges: false,
         };
         for (column, number) in columns.split(' ').zip(1..) {
             let mut parts = column.split(':');

@@ -143,6 +143,30 @@ fn a_locked_row_is_written_by_what_was_read() {
     );
 }
 
+/// The numbers that increments need are read with the lock only if its user may read them.
+#[test]
+fn a_lock_reads_no_column_that_its_user_may_not_read() {
+    let Some(setup) = start() else { return };
+    let mut direct = setup.server.connect();
+    direct
+        .batch_execute(
+            "CREATE ROLE clerk; GRANT SELECT (id, name), UPDATE (name) ON counter TO clerk",
+        )
+        .expect("granted");
+    // A session of its own, whose first statement reads the catalogues anew.
+    setup.psql("CREATE TABLE other (a integer)");
+    let mut owner = setup.connect();
+    let increment = "UPDATE counter SET c = c + 1 WHERE id = 1";
+    owner.batch_execute(increment).expect("changed");
+    let mut clerk = setup.connect();
+    clerk.batch_execute("SET ROLE clerk; BEGIN").expect("begun");
+    let lock = "SELECT name FROM counter WHERE id = 1 FOR UPDATE";
+    let row = clerk.query_one(lock, &[]).expect("the clerk may");
+    assert_eq!(row.get::<_, &str>(0), "CANARYa");
+    let code = clerk.batch_execute(increment).expect_err("he may not");
+    assert_eq!(code.code(), Some(&SqlState::INSUFFICIENT_PRIVILEGE));
+}
+
 const CLIENTS: i32 = 8;
 const TIMES: i32 = 200;
 

@@ -60,7 +60,8 @@ pub(crate) fn of_query(
 
 /// An analysed query that locks a row, with the sealed numbers of the row that it leaves out: read
 /// with the lock, they need not be read again to be incremented. A number that the key compares is
-/// not incremented by it.
+/// not incremented by it. None if there are no such numbers, or if the client need not be allowed
+/// to read them.
 pub(crate) fn wider(
     mut query: Box<Query>,
     narrow: &Translated,
@@ -68,7 +69,11 @@ pub(crate) fn wider(
 ) -> Option<Translated> {
     let mut wider = narrow.clone();
     let locks = wider.locks.as_mut()?;
-    let columns = schema.tables.get(&locks.table)?.columns.iter().enumerate();
+    let table = schema.tables.get(&locks.table)?;
+    if table.has_column_privileges {
+        return None;
+    }
+    let columns = table.columns.iter().enumerate();
     let missing: Vec<ColumnId> = columns
         .filter(|(index, _)| !locks.key.iter().any(|(own, _)| own == index))
         .filter_map(|(_, column)| column.protected)

@@ -109,6 +109,9 @@ pub struct Table {
     /// Whether triggers fire on it, or rules of the server rewrite what is done to it: they see
     /// and may write ciphertext.
     pub has_triggers: bool,
+    /// Whether privileges are granted on single columns. Then a user who may read one column need
+    /// not be allowed to read another.
+    pub has_column_privileges: bool,
 }
 
 impl Table {

@@ -191,6 +191,7 @@ impl<'a> Building<'a> {
                 unique_keys: Vec::new(),
                 opaque: false,
                 has_triggers: truth(row, 4),
+                has_column_privileges: false,
             };
             self.schema.tables.insert(name, table);
         }
@@ -210,6 +211,7 @@ impl<'a> Building<'a> {
             // What the type is called is needed for the message only, so it is read again there.
             if let Some(table) = self.table_mut(number(row, 0)) {
                 table.columns.push(column);
+                table.has_column_privileges |= truth(row, 7);
             }
         }
         self.check_types(answer);
@@ -518,5 +520,6 @@ fn not_yet(name: &Name) -> Table {
         unique_keys: Vec::new(),
         opaque: false,
         has_triggers: false,
+        has_column_privileges: false,
     }
 }

@@ -47,6 +47,7 @@ fn table(name: &str, columns: &[(&str, Option<ColumnId>)]) -> Table {
         unique_keys: Vec::new(),
         opaque: false,
         has_triggers: false,
+        has_column_privileges: false,
     }
 }
 

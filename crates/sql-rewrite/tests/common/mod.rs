@@ -146,6 +146,7 @@ pub fn build(name: &str, rules: &Rules, tables: &[(&str, &str, &[&str])]) -> Sch
             unique_keys: keys.iter().map(places).collect(),
             opaque: false,
             has_triggers: false,
+            has_column_privileges: false,
         };
         schema
             .tables

@@ -200,13 +200,14 @@ SELECT c.oid::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog
  ORDER BY c.oid";
 
 /// Their columns: relation, number, name, NOT NULL, whether the server fills it, type, whether the
-/// server computes it from others.
+/// server computes it from others, whether it has privileges of its own.
 const COLUMNS: &str = "\
 SELECT a.attrelid::pg_catalog.text, a.attnum::pg_catalog.text, a.attname::pg_catalog.text,
        a.attnotnull::pg_catalog.text,
        (a.atthasdef OR a.attidentity OPERATOR(pg_catalog.<>) '')::pg_catalog.text,
        pg_catalog.format_type(a.atttypid, a.atttypmod),
-       (a.attgenerated OPERATOR(pg_catalog.<>) '')::pg_catalog.text
+       (a.attgenerated OPERATOR(pg_catalog.<>) '')::pg_catalog.text,
+       (a.attacl IS NOT NULL)::pg_catalog.text
   FROM pg_catalog.pg_attribute a
   JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) a.attrelid
   JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace

@@ -108,6 +108,7 @@ fn described_view(view: &CreateView, schema: &Schema) -> Option<Table> {
         columns,
         unique_keys: Vec::new(),
         has_triggers: false,
+        has_column_privileges: false,
     })
 }
 

@@ -93,6 +93,7 @@ pub(super) fn described(create: &CreateTable, schema: &Schema) -> Option<Table> 
         unique_keys: Vec::new(),
         opaque: false,
         has_triggers: false,
+        has_column_privileges: false,
     };
     table.unique_keys = primary_key(create, &table).into_iter().collect();
     Some(table)
