@@ -8,6 +8,7 @@ mod edges;
 mod ignored;
 mod layout;
 mod links;
+mod map;
 mod pure;
 mod scope;
 mod secrets;
@@ -96,6 +97,7 @@ fn violations(tree: &Tree) -> anyhow::Result<Vec<Violation>> {
     violations.extend(edges::check(&workspace::metadata()?));
     violations.extend(words::check(tree));
     violations.extend(links::check(tree));
+    violations.extend(map::check(tree));
     violations.extend(test_modules::check(tree));
     violations.extend(unused_vectors::check(tree));
     violations.extend(layout::check(tree.text(layout::PATH), page_codec::LAYOUTS));

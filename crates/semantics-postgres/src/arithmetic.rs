@@ -232,8 +232,7 @@ pub(crate) fn in_range(number: i128, logical: LogicalType) -> Result<Value, Valu
         .ok_or_else(|| ValueError::out_of_range(&logical.to_string()))
 }
 
-/// A result, where it is not infinite for lack of range, nor 0 for lack of precision.
-/// Of numbers without fraction the server takes that of floating ones, too.
+/// The type of a power, other than `numeric`: the server raises whole numbers as floats.
 fn power_type(left: LogicalType, right: LogicalType) -> Option<LogicalType> {
     use LogicalType as T;
     let is = |wanted: fn(&T) -> bool| wanted(&left) || wanted(&right);
@@ -260,6 +259,7 @@ fn power(base: f64, exponent: f64) -> Result<f64, ValueError> {
     Ok(base.powf(exponent))
 }
 
+/// A result, unless it is infinite for lack of range, or 0 for lack of precision.
 pub(crate) fn check_float(number: f64, endless: bool, vanished: bool) -> Result<f64, ValueError> {
     if number.is_infinite() && !endless {
         return Err(ValueError::new(

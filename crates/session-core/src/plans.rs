@@ -1,10 +1,10 @@
 //! Plans of texts, and the cache of them.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sql_plan::{Copy, Effects, Form, Output, Plan, Planned, Source, TransactionEffect, Translated};
+use sql_rewrite::Dialect;
 
 use crate::loaded::Loaded;
 
@@ -78,11 +78,12 @@ impl TextPlan {
         if planned.len() == 1 || planned.iter().any(|one| takes_steps(&one.plan)) {
             for (index, one) in planned.iter().enumerate() {
                 let parts = parts(&one.plan).into_iter();
-                texts.extend(
-                    parts.map(|(role, part)| {
-                        (ServerStatement { index, role }, ServerText::new(part))
-                    }),
-                );
+                texts.extend(parts.map(|(role, part)| {
+                    (
+                        ServerStatement { index, role },
+                        ServerText::new(part, loaded.schema.dialect),
+                    )
+                }));
             }
         }
         Self {
@@ -233,7 +234,7 @@ fn parts(plan: &Plan) -> Vec<(Role, &Translated)> {
 }
 
 impl ServerText {
-    fn new(translated: &Translated) -> Self {
+    fn new(translated: &Translated, dialect: Dialect) -> Self {
         let mut slots = Vec::new();
         // By hole: a text of many rows has one for each literal.
         let mut known = vec![None; translated.holes.len()];
@@ -246,7 +247,7 @@ impl ServerText {
                 slots.push(hole);
                 slots.len() - 1
             });
-            write!(out, "${}", slot + 1).expect("a String takes everything");
+            dialect.write_hole(slot, out);
         });
         Self {
             has_returning: text.to_ascii_uppercase().contains("RETURNING"),

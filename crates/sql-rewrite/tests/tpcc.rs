@@ -1,4 +1,5 @@
-//! All statements of TPC-C, as BenchBase sends them, under the rules for all of its columns.
+//! All statements of TPC-C, as BenchBase sends them, under the rules for all of its columns. If a
+//! change of a plan is meant, run the test with `STRONGROOM_WRITE_TABLES=1`.
 
 use crate::common::{describe, tpcc};
 
@@ -19,7 +20,8 @@ fn every_statement_has_its_plan() {
             describe(statement, &schema)
         ));
     }
-    if let Ok(path) = std::env::var("UPDATE_PLANS") {
+    if std::env::var_os("STRONGROOM_WRITE_TABLES").is_some() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tpcc.plans");
         std::fs::write(path, found.trim_end().to_owned() + "\n").expect("a writable file");
         return;
     }
