@@ -52,24 +52,13 @@ pub struct Options {
     no_coverage: bool,
 }
 
-/// How the program is built.
-enum Build {
-    /// Without it.
-    Plain,
-    /// With PostgreSQL's own grammar, for targets that use it.
-    WithOracle,
-}
-
 /// A long run.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     let targets = match &options.target {
         Some(name) => vec![name.clone()],
         None => targets()?,
     };
-    let fuzzer = Fuzzer::build(match options.oracle {
-        true => Build::WithOracle,
-        false => Build::Plain,
-    })?;
+    let fuzzer = Fuzzer::build(options.oracle)?;
     if let (Some(file), Some(target)) = (&options.replay, &options.target) {
         return run_command(fuzzer.command(target).arg(file));
     }
@@ -161,7 +150,8 @@ fn summary(log: &str) -> String {
 }
 
 impl Fuzzer {
-    fn build(kind: Build) -> anyhow::Result<Self> {
+    /// Builds the program, if asked for with PostgreSQL's own grammar for targets that use it.
+    fn build(with_oracle: bool) -> anyhow::Result<Self> {
         let sanitized = sanitizer::has_runtime("asan")?;
         let mut flags = Vec::new();
         if sanitized {
@@ -175,9 +165,8 @@ impl Fuzzer {
         let manifest = ["--manifest-path", "fuzz/Cargo.toml"];
         let mut build = sanitizer::command(&flags, sanitized)?;
         build.args(["build", "--release", "--quiet"]);
-        match kind {
-            Build::Plain => {}
-            Build::WithOracle => drop(build.args(["--features", "oracle"])),
+        if with_oracle {
+            build.args(["--features", "oracle"]);
         }
         run_command(build.args(manifest).args(["--target-dir", "fuzz/target"]))?;
         let host = sanitizer::host()?;

@@ -1,9 +1,11 @@
 //! Gives each target the inputs that are kept in `fuzz/`, and mutants of them, without a fuzzer.
 
 use std::cell::{Cell, RefCell};
+use std::fmt::Debug;
 use std::fs;
 use std::panic;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -76,6 +78,12 @@ fn replay(target: &Target) -> Vec<String> {
     failures.collect()
 }
 
+/// A number that the environment may set.
+fn variable<T: FromStr<Err: Debug>>(name: &str, default: T) -> T {
+    let value = std::env::var(name).ok();
+    value.map_or(default, |value| value.parse().expect("a number"))
+}
+
 /// Gives a target mutants of its corpus, without the guidance that a fuzzer has. The seed is fixed:
 /// a failure comes again. The input of the first failure is written to `fuzz/artifacts`.
 fn mutate(target: &Target) -> Vec<String> {
@@ -85,12 +93,8 @@ fn mutate(target: &Target) -> Vec<String> {
         .filter(|bytes| bytes.len() <= INPUT_SIZE_MAX)
         .collect();
     assert!(!corpus.is_empty(), "{} has no short inputs", target.name);
-    let count = std::env::var("STRONGROOM_TEST_CASES").ok();
-    let count = count.map_or(MUTANTS, |count| count.parse().expect("a number"));
-    let seed = std::env::var("STRONGROOM_TEST_SEED").ok();
-    let seed = seed.map_or(1, |seed| seed.parse().expect("a number"));
-    let mut session = Session::new().seed(seed);
-    for number in 0..count {
+    let mut session = Session::new().seed(variable("STRONGROOM_TEST_SEED", 1));
+    for number in 0..variable("STRONGROOM_TEST_CASES", MUTANTS) {
         // A stride that no corpus has as a factor: a short run still takes inputs from everywhere.
         let mut bytes = corpus[number * 7919 % corpus.len()].clone();
         for _ in 0..=number % CHANGES_MAX {

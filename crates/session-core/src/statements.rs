@@ -181,6 +181,23 @@ impl Statement {
         types.get(number).copied().flatten()
     }
 
+    /// The type of a parameter: as the client declared it, else as the plan of the statement at an
+    /// index has it, which is what the client was told if it asked, else the one given.
+    fn parameter_type<F: ValueFormat>(
+        &self,
+        number: usize,
+        logical: LogicalType,
+        index: usize,
+    ) -> Result<LogicalType, ValueError> {
+        match self.types.get(number).copied().unwrap_or(0) {
+            0 => Ok(match self.planned_type(number, index) {
+                Some(ParameterType::One(planned)) => planned,
+                Some(ParameterType::Array(_)) | None => logical,
+            }),
+            declared => F::declared(declared),
+        }
+    }
+
     /// A parameter, taken for a value of a type where the client declared none, and its type.
     fn parameter<F: ValueFormat>(
         &self,
@@ -188,14 +205,7 @@ impl Statement {
         logical: LogicalType,
         inputs: &Inputs<'_, F>,
     ) -> Result<(Option<Value>, LogicalType), ValueError> {
-        let logical = match self.types.get(number).copied().unwrap_or(0) {
-            // As the client was told, where it asked.
-            0 => match self.planned_type(number, inputs.index) {
-                Some(ParameterType::One(planned)) => planned,
-                Some(ParameterType::Array(_)) | None => logical,
-            },
-            declared => F::declared(declared)?,
-        };
+        let logical = self.parameter_type::<F>(number, logical, inputs.index)?;
         let parameter = inputs.parameters.get(number);
         let Some((bytes, format)) = parameter.and_then(|one| Some((one.bytes?, one.format))) else {
             return Ok((None, logical));
@@ -214,10 +224,7 @@ impl Statement {
     ) -> Result<(Option<Value>, LogicalType), ValueError> {
         match source {
             Source::Parameter(number) => self.parameter(*number, logical, inputs),
-            Source::Literal(literal) => {
-                let (value, own) = read_literal(literal, logical, inputs.context)?;
-                Ok((value, own))
-            }
+            Source::Literal(literal) => read_literal(literal, logical, inputs.context),
             Source::Calculated(..) | Source::Computed(_) | Source::Locator(_) => {
                 unreachable!("no expression has what only texts have")
             }
@@ -231,13 +238,7 @@ impl Statement {
         logical: LogicalType,
     ) -> Result<LogicalType, ValueError> {
         match source {
-            Source::Parameter(number) => match self.types.get(*number).copied().unwrap_or(0) {
-                0 => Ok(match self.planned_type(*number, 0) {
-                    Some(ParameterType::One(planned)) => planned,
-                    Some(ParameterType::Array(_)) | None => logical,
-                }),
-                declared => F::declared(declared),
-            },
+            Source::Parameter(number) => self.parameter_type::<F>(*number, logical, 0),
             _ => Ok(logical),
         }
     }

@@ -67,8 +67,7 @@ pub(crate) fn wider(
     narrow: &Translated,
     schema: &Schema,
 ) -> Option<Translated> {
-    let mut wider = narrow.clone();
-    let locks = wider.locks.as_mut()?;
+    let locks = narrow.locks.as_ref()?;
     let table = schema.tables.get(&locks.table)?;
     if table.has_column_privileges {
         return None;
@@ -85,6 +84,8 @@ pub(crate) fn wider(
     if missing.is_empty() {
         return None;
     }
+    let mut wider = narrow.clone();
+    let locks = wider.locks.as_mut()?;
     // A list that is empty stands for columns that are all plain.
     let plain = Output::shown(OutputKind::Plain);
     wider.outputs.resize(select.projection.len(), plain);

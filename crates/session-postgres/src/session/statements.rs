@@ -5,10 +5,10 @@ use session_core::plans::ServerStatement;
 use session_core::{Parameter, Statement, StatementError, check_size};
 use sql_plan::{Form, OutputKind, ParameterType, Source};
 use sqlstate::SqlState;
-use wire_postgres::Formats;
-use wire_postgres::backend::write_value;
+use wire_postgres::backend::{self, write_value};
 use wire_postgres::frontend::{Bind, write_bind, write_parse};
 use wire_postgres::values;
+use wire_postgres::{Formats, Malformed};
 
 use super::format::FormatCode;
 
@@ -42,6 +42,17 @@ pub(super) trait StatementMessages {
 
     /// The types of the client's parameters, given those that the server has reported.
     fn parameter_types(&self, at: ServerStatement, types: Vec<u32>) -> Vec<u32>;
+
+    /// Writes ParameterDescription for the client, given that of the server.
+    ///
+    /// # Errors
+    /// The server's is malformed.
+    fn write_parameters(
+        &self,
+        at: ServerStatement,
+        server: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Malformed>;
 
     /// Checks that Bind has as many parameters as the statement.
     ///
@@ -108,6 +119,19 @@ impl StatementMessages for Statement {
             }
         }
         types
+    }
+
+    fn write_parameters(
+        &self,
+        at: ServerStatement,
+        server: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Malformed> {
+        let server = backend::read_parameter_description(server)?;
+        let mut types = Vec::new();
+        self.note_types(at, &server, &mut types);
+        backend::write_parameter_description(&self.parameter_types(at, types), out);
+        Ok(())
     }
 
     fn check_bind(&self, index: usize, bind: &Bind<'_>) -> Result<(), StatementError> {

@@ -141,11 +141,7 @@ impl Protected {
         let plan = &statement.plan;
         match (kind, plan.front(0)) {
             (k::PARAMETER_DESCRIPTION, Some(at)) => {
-                let server = backend::read_parameter_description(body)?;
-                let mut types = Vec::new();
-                statement.note_types(at, &server, &mut types);
-                let types = statement.parameter_types(at, types);
-                backend::write_parameter_description(&types, outputs.to_client);
+                statement.write_parameters(at, body, outputs.to_client)?;
             }
             (k::ROW_DESCRIPTION, Some(at)) if !plan.outputs(at).is_empty() => {
                 rows::write_description(plan, at, body, |_| 0, outputs.to_client)?;
@@ -205,11 +201,7 @@ impl Protected {
         match kind {
             k::PARAMETER_DESCRIPTION if *has_parameters => {
                 let front = statement.plan.front(0).ok_or_else(unexpected)?;
-                let server = backend::read_parameter_description(body)?;
-                let mut types = Vec::new();
-                statement.note_types(front, &server, &mut types);
-                let types = statement.parameter_types(front, types);
-                backend::write_parameter_description(&types, outputs.to_client);
+                statement.write_parameters(front, body, outputs.to_client)?;
             }
             k::PARAMETER_DESCRIPTION => {}
             k::ROW_DESCRIPTION => {
