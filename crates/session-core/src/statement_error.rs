@@ -32,6 +32,8 @@ pub struct StatementError {
     pub sqlstate: SqlState,
     /// What is wrong.
     pub message: String,
+    /// The values or names that it is about.
+    pub detail: Option<String>,
     /// What to do.
     pub hint: Option<String>,
     /// Where it was: `COPY t, line 3, column c`.
@@ -49,6 +51,7 @@ impl StatementError {
             fault,
             sqlstate,
             message: message.into(),
+            detail: None,
             hint: None,
             context: None,
             ends_session: false,

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod copy;
+pub mod finisher;
 mod session;
 
 pub use session::{ServerKey, Session, Terms, WAITING_MAX};

@@ -32,6 +32,11 @@ impl SqlState {
         self.0
     }
 
+    /// The code of these five characters. None: PostgreSQL has no such code.
+    pub fn find(code: &str) -> Option<Self> {
+        ALL.iter().map(|(_, own)| *own).find(|own| own.0 == code)
+    }
+
     /// The first two characters, which stand for the class of the error.
     pub fn class(self) -> &'static str {
         &self.0[..2]

@@ -263,6 +263,8 @@ pub struct Failure {
     pub sqlstate: SqlState,
     /// The primary message.
     pub message: String,
+    /// The detail: the values or names that it is about.
+    pub detail: Option<String>,
     /// The hint, what to do.
     pub hint: Option<String>,
     /// The context: `COPY t, line 3, column c`.
@@ -278,6 +280,7 @@ impl Failure {
             fatal: true,
             sqlstate,
             message: message.into(),
+            detail: None,
             hint: None,
             context: None,
             routine: None,
@@ -327,6 +330,7 @@ impl Failure {
                 put_text(out, text.as_bytes());
             }
             for (letter, text) in [
+                (b'D', self.detail.as_deref()),
                 (b'H', self.hint.as_deref()),
                 (b'W', self.context.as_deref()),
                 (b'R', self.routine),

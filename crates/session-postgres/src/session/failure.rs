@@ -18,6 +18,7 @@ pub(super) fn failure_of(error: StatementError) -> Failure {
         fatal: error.ends_session,
         sqlstate: error.sqlstate,
         message: error.message,
+        detail: error.detail,
         hint: error.hint,
         context: error.context,
         routine: error.wants_preparing.then_some(WANTS_PREPARING),
