@@ -131,7 +131,7 @@ impl TextPlan {
         let role = match &self.planned.get(index)?.plan {
             Plan::Pass(_) | Plan::Copy(_) => return None,
             Plan::One(..) => Role::Only,
-            Plan::ReadModifyWrite(_) | Plan::Finish(_) => Role::Read,
+            Plan::ReadModifyWrite(_) | Plan::Finish(_) | Plan::Finisher(_) => Role::Read,
         };
         Some(ServerStatement { index, role })
     }
@@ -152,7 +152,7 @@ impl TextPlan {
                 index,
                 role: Role::Write,
             }),
-            Plan::Finish(_) => None,
+            Plan::Finish(_) | Plan::Finisher(_) => None,
             Plan::Pass(_) | Plan::One(..) | Plan::Copy(_) => self.front(index),
         }
     }
@@ -166,6 +166,7 @@ impl TextPlan {
             (Plan::ReadModifyWrite(modify), Role::Write) => Some(&modify.write),
             (Plan::ReadModifyWrite(modify), Role::WriteByKey) => modify.write_by_key.as_ref(),
             (Plan::Finish(finish), Role::Read) => Some(&finish.fetch),
+            (Plan::Finisher(query), Role::Read) => Some(&query.fetch),
             _ => None,
         }
     }
@@ -214,7 +215,7 @@ impl TextPlan {
 fn takes_steps(plan: &Plan) -> bool {
     match plan {
         Plan::Pass(_) | Plan::One(..) | Plan::Copy(_) => false,
-        Plan::ReadModifyWrite(_) | Plan::Finish(_) => true,
+        Plan::ReadModifyWrite(_) | Plan::Finish(_) | Plan::Finisher(_) => true,
     }
 }
 
@@ -230,6 +231,7 @@ fn parts(plan: &Plan) -> Vec<(Role, &Translated)> {
             both.into_iter().chain(by_key).collect()
         }
         Plan::Finish(finish) => vec![(Role::Read, &finish.fetch)],
+        Plan::Finisher(query) => vec![(Role::Read, &query.fetch)],
     }
 }
 

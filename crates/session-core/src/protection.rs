@@ -38,6 +38,9 @@ pub const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// How many warnings are remembered, so that each is logged once.
 const WARNINGS_MAX: usize = 1000;
 
+/// Whether there is a finisher for servers of a major version.
+pub type OffersFinisher = Arc<dyn Fn(u16) -> bool + Send + Sync>;
+
 /// Limits on what one statement may cost the proxy.
 struct Limits {
     /// Rows fetched to finish one statement.
@@ -62,6 +65,7 @@ pub struct Protection {
     limits: Limits,
     check_interval: Option<Duration>,
     lease: Option<Duration>,
+    offers_finisher: Option<OffersFinisher>,
     /// Microseconds since 2000-01-01.
     now: fn() -> i64,
 }
@@ -121,6 +125,7 @@ impl Protection {
             },
             check_interval: None,
             lease: None,
+            offers_finisher: None,
             now,
         }
     }
@@ -167,6 +172,20 @@ impl Protection {
     pub fn with_lease(mut self, lease: Duration) -> Self {
         self.lease = Some(lease);
         self
+    }
+
+    /// Sets which servers, by their major versions, have a finisher: whoever drives the sessions
+    /// answers their requests.
+    #[must_use]
+    pub fn with_finisher(mut self, offers: OffersFinisher) -> Self {
+        self.offers_finisher = Some(offers);
+        self
+    }
+
+    /// Whether queries to a server of this major version may be left to a finisher.
+    pub fn has_finisher(&self, major: u16) -> bool {
+        let offers = self.offers_finisher.as_ref();
+        offers.is_some_and(|offers| offers(major))
     }
 
     /// The limit of the bytes kept to finish one statement.

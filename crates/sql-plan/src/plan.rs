@@ -5,8 +5,8 @@ use std::ops::Range;
 use column_value::LogicalType;
 
 use crate::{
-    AggregateFunction, ColumnId, Effects, Expression, Hole, LockKey, OutputKind, Template,
-    Translated,
+    AggregateFunction, ColumnId, Effects, Expression, FinisherQuery, Hole, LockKey, OutputKind,
+    Template, Translated,
 };
 
 /// One statement of a text, and what to do for it.
@@ -30,6 +30,8 @@ pub enum Plan {
     ReadModifyWrite(Box<ReadModifyWrite>),
     /// The proxy fetches rows, and computes the answer from them.
     Finish(Box<Finish>),
+    /// The proxy fetches rows, and the finisher computes the answer from them.
+    Finisher(Box<FinisherQuery>),
     /// `COPY` of a protected table.
     Copy(Box<Copy>),
 }
@@ -41,6 +43,7 @@ impl Plan {
             Self::Pass(effects) | Self::One(_, effects) => effects,
             Self::ReadModifyWrite(modify) => &modify.effects,
             Self::Finish(finish) => &finish.effects,
+            Self::Finisher(query) => &query.effects,
             Self::Copy(copy) => &copy.effects,
         }
     }
@@ -51,6 +54,7 @@ impl Plan {
             Self::Pass(effects) | Self::One(_, effects) => effects,
             Self::ReadModifyWrite(modify) => &mut modify.effects,
             Self::Finish(finish) => &mut finish.effects,
+            Self::Finisher(query) => &mut query.effects,
             Self::Copy(copy) => &mut copy.effects,
         }
     }

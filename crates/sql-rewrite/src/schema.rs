@@ -89,6 +89,16 @@ pub struct Column {
     pub physical: Option<LogicalType>,
 }
 
+/// What a column is in the catalogue, beside what [`LogicalType`] says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnType {
+    /// The name of its type, with its limits, as the server prints it. A type of users has its
+    /// schema before its name.
+    pub name: String,
+    /// Its collation, unless it is that of the type.
+    pub collation: Option<String>,
+}
+
 /// One relation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
@@ -144,6 +154,16 @@ pub struct Schema {
     /// Functions of users, without their schema, whose text names a protected table, runs other
     /// texts as SQL, or names another such function: calling them is refused.
     pub suspect_functions: Vec<String>,
+    /// Names of functions of users that are also names of the server's own.
+    pub shadows: Vec<String>,
+    /// Types of plain columns that are the server's own, by number of the relation and of the
+    /// column.
+    pub column_types: Shared<HashMap<(u32, i16), ColumnType>>,
+    /// Whether queries may be left to a finisher.
+    pub has_finisher: bool,
+    /// Whether texts of the database sort by their bytes. Otherwise the proxy, which compares bytes,
+    /// leaves orders of texts to the finisher.
+    pub sorts_by_bytes: bool,
     /// What queries on the catalogues need for the logical types.
     pub catalogue: CatalogueFacts,
     /// Columns that have rules and are in clear. As long as there is one, no statement that touches
@@ -197,6 +217,11 @@ pub struct SchemaError {
 }
 
 impl Schema {
+    /// Whether the proxy leaves orders of texts to the finisher.
+    pub(crate) fn leaves_text_order(&self) -> bool {
+        self.has_finisher && !self.sorts_by_bytes
+    }
+
     /// Protected columns that their tables do not have: those rules protect nothing.
     pub fn missing_columns(&self) -> impl Iterator<Item = &ProtectedColumn> {
         self.protected.iter().filter(|protected| {

@@ -12,7 +12,7 @@ use crate::dialect::{Unread, has_rows};
 use crate::mention::Mentions;
 use crate::{
     Dialect, Effects, Objects, Plan, Planned, Refusal, Schema, TransactionEffect, Translated,
-    finish, guard, increment, inline, locks, verify,
+    finish, finisher, guard, increment, inline, locks, verify,
 };
 use sql_plan::{refuse, unsupported};
 
@@ -274,7 +274,7 @@ impl Before {
             Plan::One(translated, _) => {
                 !translated.holes.is_empty() || !translated.outputs.is_empty()
             }
-            Plan::ReadModifyWrite(_) | Plan::Finish(_) | Plan::Copy(_) => true,
+            Plan::ReadModifyWrite(_) | Plan::Finish(_) | Plan::Finisher(_) | Plan::Copy(_) => true,
         };
         if !self.moves_texts || !has_values {
             return Ok(());
@@ -304,6 +304,10 @@ fn planned(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
                     // A constant of a derived table is sealed where it meets its column.
                     Some(query) => planned(&Statement::Query(Box::new(query)), schema),
                     None => Err(other),
+                })
+                .or_else(|other| match schema.has_finisher {
+                    true => finisher::of_query(query, schema).map_err(|third| worse(other, third)),
+                    false => Err(other),
                 })
                 .map_err(|other| worse(refusal, other)),
         },

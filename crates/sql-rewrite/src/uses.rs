@@ -29,6 +29,10 @@ pub(crate) fn of_plan(plan: &Plan) -> BTreeSet<(ColumnId, Use)> {
             uses.extend(&finish.effects.uses);
             of_translated(&finish.fetch, Use::Fetched, &mut uses);
         }
+        Plan::Finisher(query) => {
+            uses.extend(&query.effects.uses);
+            of_translated(&query.fetch, Use::Fetched, &mut uses);
+        }
         Plan::Copy(copy) => {
             uses.extend(&copy.effects.uses);
             of_holes(&copy.holes, &mut uses);

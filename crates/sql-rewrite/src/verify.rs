@@ -32,9 +32,10 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{CopySource, Expr, Statement, visit_expressions};
 use sqlstate::SqlState;
 
+use crate::analysis::Constant;
 use crate::{
-    Assignment, Copy, Dialect, Form, Hole, Output, OutputKind, Plan, ReadModifyWrite, Refusal,
-    Schema, Source, Template, Translated,
+    Assignment, Copy, Dialect, FinisherQuery, Form, Hole, Output, OutputKind, Plan,
+    ReadModifyWrite, Refusal, Schema, Source, Template, Translated,
 };
 use label::{Atom, Label, Labels};
 use names::Columns;
@@ -88,6 +89,7 @@ pub(crate) fn check(plan: &Plan, schema: &Schema) -> Result<(), Doubt> {
             }
             labels.check_hidden(&hidden)
         }
+        Plan::Finisher(query) => of_finisher(query, schema),
         Plan::Copy(copy) => of_copy(copy, schema),
     }
 }
@@ -98,6 +100,30 @@ fn check_translated(translated: &Translated, schema: &Schema) -> Result<(), Doub
     let columns = of_translated(translated, &mut labels)?;
     check_outputs(&translated.outputs, &columns, &labels)?;
     labels.check_hidden(&hidden_by(&translated.holes))
+}
+
+/// Proves the fetch of a query for the finisher. All that the finisher's text has of the client may
+/// meet a protected column there, so it is not to be sent in clear.
+fn of_finisher(query: &FinisherQuery, schema: &Schema) -> Result<(), Doubt> {
+    let mut labels = Labels::new(schema);
+    let columns = of_translated(&query.fetch, &mut labels)?;
+    check_outputs(&query.fetch.outputs, &columns, &labels)?;
+    let mut hidden = hidden_by(&query.fetch.holes);
+    let parsed = schema.dialect.parse(&query.text);
+    let parsed = parsed.map_err(|_| Doubt("the finisher's query cannot be read".to_owned()))?;
+    let _: ControlFlow<()> = visit_expressions(&parsed, |expression| {
+        if let Ok(Some(constant)) = Constant::of(expression) {
+            let of_client = match &constant.source {
+                Source::Parameter(number) => *number < query.parameters,
+                _ => true,
+            };
+            if of_client {
+                hidden.extend(computed::atoms_of(&constant.source));
+            }
+        }
+        ControlFlow::Continue(())
+    });
+    labels.check_hidden(&hidden)
 }
 
 fn of_modify(modify: &ReadModifyWrite, schema: &Schema) -> Result<(), Doubt> {

@@ -113,6 +113,7 @@ fn sent(plan: &Plan) -> Vec<String> {
             parts.chain(&plan.write_by_key).map(rendered).collect()
         }
         Plan::Finish(finish) => vec![rendered(&finish.fetch)],
+        Plan::Finisher(query) => vec![rendered(&query.fetch)],
         Plan::Copy(copy) => vec![copy.template.render(number)],
     }
 }

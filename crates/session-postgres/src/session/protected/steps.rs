@@ -43,6 +43,9 @@ impl Protected {
                 self.begin_modify(statement, index, bind, execute, outputs)
             }
             Some(Plan::Finish(_)) => self.begin_finish(statement, index, bind, execute, outputs),
+            Some(Plan::Finisher(_)) => {
+                self.begin_gathering(statement, index, bind, execute, outputs)
+            }
             _ => {
                 let message = "this statement takes steps that are not supported";
                 Err(StatementError::unsupported(message))
@@ -60,10 +63,11 @@ impl Protected {
     pub(super) fn end_step(&mut self, step: Step, outputs: &mut Outputs<'_>) -> Result<(), End> {
         // The server may answer without being asked to: then Sync is still expected.
         self.pipeline.open();
-        let is_synced = matches!(&step, Step::Finish(finishing) if finishing.is_synced);
+        let is_synced = step.is_synced();
         let ended = match step {
             Step::Modify(modify) => self.end_modify(modify, outputs),
             Step::Finish(finishing) => self.end_finish(finishing, outputs),
+            Step::Gather(gathering) => self.end_gathering(gathering),
         };
         match ended {
             Err(failure) if failure.ends_session => return Err(End(failure_of(failure))),
