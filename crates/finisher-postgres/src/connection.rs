@@ -222,6 +222,7 @@ impl Connection {
         self.write_execution(statement, execution)?;
         self.send().await?;
         let mut rows = FinisherRows {
+            row_description: statement.described.row_description.clone(),
             messages: Vec::new(),
             count: 0,
         };

@@ -9,7 +9,10 @@ use std::sync::{Arc, mpsc as channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use configuration::{Config, KeysError, ProxyConfig, TlsError, socket_path, warn_if_exposed};
+use configuration::{
+    Config, FinishConfig, KeysError, ProxyConfig, TlsError, socket_path, warn_if_exposed,
+};
+use finisher_postgres::{FinisherOptions, Finishers};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use session_core::Protection;
 use session_core::counters::add;
@@ -111,6 +114,7 @@ impl Server {
     pub fn start(config: &Config) -> Result<Self, StartError> {
         warn_of(config);
         let proxy = config.proxy.clone();
+        let finishers = config.finish.as_ref().map(finishers);
         let protection = match (config.columns.tables.is_empty(), &config.keys) {
             (true, _) => None,
             (false, None) => return Err(StartError::Rules),
@@ -119,8 +123,14 @@ impl Server {
                 let root = keys.read()?;
                 let rules = config.columns.clone();
                 let protection = proxy.limit(Protection::new(rules, root, configuration::now));
-                Some(Arc::new(match &proxy.watch {
+                let protection = match &proxy.watch {
                     Some(watch) => protection.with_lease(watch.lease()),
+                    None => protection,
+                };
+                Some(Arc::new(match finishers.clone() {
+                    Some(finishers) => {
+                        protection.with_finisher(Arc::new(move |major| finishers.offers(major)))
+                    }
                     None => protection,
                 }))
             }
@@ -157,6 +167,7 @@ impl Server {
             connector,
             logins,
             protection,
+            finishers,
             main: runtime.handle().clone(),
             stop: Arc::default(),
             stop_level: AtomicU8::new(0),
@@ -294,6 +305,15 @@ impl Drop for Open<'_> {
         subtract(&self.metrics.connections_open, 1);
         self.load.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// Servers of the proxy's own, by `[finish]`. None is started before it is needed.
+fn finishers(finish: &FinishConfig) -> Arc<Finishers> {
+    Arc::new(Finishers::new(FinisherOptions {
+        programs: finish.programs.clone(),
+        run_as: finish.run_as.clone(),
+        ..FinisherOptions::default()
+    }))
 }
 
 fn runtime() -> io::Result<Runtime> {

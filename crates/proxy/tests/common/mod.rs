@@ -40,6 +40,19 @@ impl Setup {
         Self::start_among(None, rules, more)
     }
 
+    /// The same with a finisher.
+    pub fn start_with_finisher(rules: &str) -> Self {
+        // PostgreSQL does not run as root.
+        use std::os::unix::fs::MetadataExt;
+        let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+        let run_as = match is_root {
+            true => "run_as = \"nobody\"\n",
+            false => "",
+        };
+        let finish = format!("\n[finish]\nengine = \"postgres\"\n{run_as}");
+        Self::start_with(rules, &finish)
+    }
+
     /// The same, with a server that has other locales than those of the system.
     pub fn start_among(locales: Option<&Path>, rules: &str, more: &str) -> Self {
         let mut settings = vec![("log_statement", "all"), ("max_connections", "50")];
