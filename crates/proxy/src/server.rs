@@ -115,26 +115,7 @@ impl Server {
         warn_of(config);
         let proxy = config.proxy.clone();
         let finishers = config.finish.as_ref().map(finishers);
-        let protection = match (config.columns.tables.is_empty(), &config.keys) {
-            (true, _) => None,
-            (false, None) => return Err(StartError::Rules),
-            (false, Some(keys)) => {
-                config.columns.check().map_err(StartError::Contradiction)?;
-                let root = keys.read()?;
-                let rules = config.columns.clone();
-                let protection = proxy.limit(Protection::new(rules, root, configuration::now));
-                let protection = match &proxy.watch {
-                    Some(watch) => protection.with_lease(watch.lease()),
-                    None => protection,
-                };
-                Some(Arc::new(match finishers.clone() {
-                    Some(finishers) => {
-                        protection.with_finisher(Arc::new(move |major| finishers.offers(major)))
-                    }
-                    None => protection,
-                }))
-            }
-        };
+        let protection = protection(config, finishers.as_ref())?;
         if let Some(password) = proxy.watch.as_ref().and_then(|own| own.password.as_ref()) {
             password.read()?;
             warn_if_exposed(&password.source()?);
@@ -305,6 +286,28 @@ impl Drop for Open<'_> {
         subtract(&self.metrics.connections_open, 1);
         self.load.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// What protects columns. None: there are no rules.
+fn protection(
+    config: &Config,
+    finishers: Option<&Arc<Finishers>>,
+) -> Result<Option<Arc<Protection>>, StartError> {
+    let keys = match (config.columns.tables.is_empty(), &config.keys) {
+        (true, _) => return Ok(None),
+        (false, None) => return Err(StartError::Rules),
+        (false, Some(keys)) => keys,
+    };
+    config.columns.check().map_err(StartError::Contradiction)?;
+    let protection = Protection::new(config.columns.clone(), keys.read()?, configuration::now);
+    let mut protection = config.proxy.limit(protection);
+    if let Some(watch) = &config.proxy.watch {
+        protection = protection.with_lease(watch.lease());
+    }
+    if let Some(finishers) = finishers.cloned() {
+        protection = protection.with_finisher(Arc::new(move |major| finishers.offers(major)));
+    }
+    Ok(Some(Arc::new(protection)))
 }
 
 /// Servers of the proxy's own, by `[finish]`. None is started before it is needed.

@@ -299,12 +299,10 @@ impl Session {
         if self.phase == Phase::Ended {
             return;
         }
-        let taken =
-            self.with_protected(|protected, outputs| protected.finisher_answered(answer, outputs));
-        if let Err(End(failure)) = taken {
-            return self.end(&failure);
+        match self.with_protected(|own, outputs| own.finisher_answered(answer, outputs)) {
+            Ok(()) => self.server_bytes(&[]),
+            Err(End(failure)) => self.end(&failure),
         }
-        self.server_bytes(&[]);
     }
 
     fn is_between_transactions(&self) -> bool {

@@ -294,9 +294,9 @@ fn of_statement(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal>
     }
     match (verify::check(&plan, schema), statement, &plan) {
         (Ok(()), ..) => Ok(plan),
-        // What the proxy may not compute from a value that went in clear, the finisher may: it sends
-        // no such value.
-        (Err(doubt), Statement::Query(query), Plan::Finish(_)) if schema.has_finisher => {
+        // What the proxy may not compute from a value that went in clear, the finisher may: it
+        // sends no such value.
+        (Err(doubt), Statement::Query(query), Plan::Finish(_)) if schema.has_finisher() => {
             let plan = finisher::of_query(query, schema).map_err(|_| doubt)?;
             verify::check(&plan, schema)?;
             Ok(plan)
@@ -315,7 +315,7 @@ fn planned(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
                     Some(query) => planned(&Statement::Query(Box::new(query)), schema),
                     None => Err(other),
                 })
-                .or_else(|other| match schema.has_finisher {
+                .or_else(|other| match schema.has_finisher() {
                     true => finisher::of_query(query, schema).map_err(|third| worse(other, third)),
                     false => Err(other),
                 })

@@ -102,6 +102,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         &[
             "configuration",
             "crypto",
+            "finisher-postgres",
             "keyring",
             "session-core",
             "session-postgres",

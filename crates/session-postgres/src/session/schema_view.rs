@@ -287,12 +287,12 @@ impl SchemaView {
             let own = self.loaded.as_ref();
             return Ok(self.shared.adopt(self.database.known_as(), session, own));
         }
+        let fingerprint = load.fingerprint().to_owned();
+        let mut schema = self.fit(&sql_rewrite::answers_of(load.answers))?;
+        schema.catalogue.finisher.is_there = self.shared.has_finisher(major_of(session));
         let reading = Reading {
-            fingerprint: load.fingerprint().to_owned(),
-            schema: Schema {
-                has_finisher: self.shared.has_finisher(major_of(session)),
-                ..self.fit(&sql_rewrite::answers_of(load.answers))?
-            },
+            fingerprint,
+            schema,
             forgets: load.forgets,
         };
         // Uncommitted changes are not published.

@@ -195,8 +195,7 @@ fn is_of(
                     let has = |source: &Source| source.table.position(&column).is_some();
                     let mut having = self.sources.iter().filter(|source| has(source));
                     // A relation of unknown columns may have one of this name.
-                    let is_clear = self.is_whole || self.sources.len() == 1 && self.is_whole;
-                    is_clear
+                    self.is_whole
                         && has(self.source)
                         && having.next().is_some()
                         && having.next().is_none()

@@ -1,7 +1,8 @@
-//! The statement that fetches the rows of all relations of a query, and the arrays that they become.
+//! The statement that fetches the rows of all relations of a query, and the arrays that they
+//! become.
 //!
-//! Each relation is a *leg* of one `UNION ALL`, so that all are of one snapshot. A leg has its index
-//! in the first column, and NULL in the columns of the others.
+//! Each relation is a *leg* of one `UNION ALL`, so that all are of one snapshot. A leg has its
+//! index in the first column, and NULL in the columns of the others.
 
 use sqlparser::ast::{
     BinaryOperator, Expr, Ident, LockClause, ObjectName, Query, Select, SelectItem, SetExpr,
@@ -237,7 +238,11 @@ fn column(
         };
         return Ok((OutputKind::Sealed(id), Element::Opened(logical), array));
     }
-    let known = schema.column_types.get(&(table.oid, column.number));
+    let known = schema
+        .catalogue
+        .finisher
+        .column_types
+        .get(&(table.oid, column.number));
     let type_name = match (known, column.physical) {
         (Some(known), _) => known.name.clone(),
         (None, Some(physical)) => physical.to_string(),

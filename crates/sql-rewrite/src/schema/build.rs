@@ -76,12 +76,13 @@ impl Schema {
         building.check_partitions(&answers[1]);
         let dependencies = building.check_dependencies(&answers[6]);
         let session = SessionFacts::read(&answers[0]);
-        building.schema.sorts_by_bytes = session.sorts_by_bytes();
+        building.schema.catalogue.finisher.sorts_by_bytes = session.sorts_by_bytes();
         building.schema.search_path = session.search_path;
         building.schema.temporary = session.temporary;
         // Views may call functions, and functions may read views.
         building.schema.suspect_functions = building.suspect_functions(&answers[7]);
-        building.schema.shadows = answers[7].iter().map(|row| text(row, 0)).collect();
+        building.schema.catalogue.finisher.shadows =
+            answers[7].iter().map(|row| text(row, 0)).collect();
         building.resolve_views(&dependencies);
         building.schema.suspect_functions = building.suspect_functions(&answers[7]);
         for row in &answers[8] {
@@ -229,7 +230,11 @@ impl<'a> Building<'a> {
         let collation = Some(text(row, 8)).filter(|collation| !collation.is_empty());
         let known = ColumnType { name, collation };
         let key = (number(row, 0), number_in_table);
-        self.schema.column_types.insert(key, known);
+        self.schema
+            .catalogue
+            .finisher
+            .column_types
+            .insert(key, known);
     }
 
     fn check_types(&mut self, answer: &Answer) {
