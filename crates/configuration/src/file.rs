@@ -351,6 +351,10 @@ impl Config {
         for path in [&mut proxy.logins, &mut proxy.socket].into_iter().flatten() {
             *path = folder.join(&path);
         }
+        let finish = config.finish.as_mut();
+        if let Some(programs) = finish.and_then(|finish| finish.programs.as_mut()) {
+            *programs = folder.join(&programs);
+        }
         let password = proxy.watch.as_mut().and_then(|own| own.password.as_mut());
         let password = password.and_then(|password| password.file.as_mut());
         let key = config.keys.as_mut().and_then(|keys| keys.file.as_mut());

@@ -261,6 +261,10 @@ fn check(text: &str, planned: &[Planned]) {
             }
             Plan::Finish(finish) => check_sent(&finish.fetch),
             Plan::Finisher(query) => check_sent(&query.fetch),
+            Plan::FinisherWrite(plan) => {
+                check_sent(&plan.query.fetch);
+                check_sent(&plan.write);
+            }
             Plan::Copy(copy) => check_text(&copy.template.render(|_, _| {})),
         }
         let _ = sql_rewrite::describe(plan, &SCHEMA);

@@ -131,7 +131,10 @@ impl TextPlan {
         let role = match &self.planned.get(index)?.plan {
             Plan::Pass(_) | Plan::Copy(_) => return None,
             Plan::One(..) => Role::Only,
-            Plan::ReadModifyWrite(_) | Plan::Finish(_) | Plan::Finisher(_) => Role::Read,
+            Plan::ReadModifyWrite(_)
+            | Plan::Finish(_)
+            | Plan::Finisher(_)
+            | Plan::FinisherWrite(_) => Role::Read,
         };
         Some(ServerStatement { index, role })
     }
@@ -148,7 +151,7 @@ impl TextPlan {
     /// unchanged, or the proxy makes the rows.
     pub fn answering(&self, index: usize) -> Option<ServerStatement> {
         match &self.planned.get(index)?.plan {
-            Plan::ReadModifyWrite(_) => Some(ServerStatement {
+            Plan::ReadModifyWrite(_) | Plan::FinisherWrite(_) => Some(ServerStatement {
                 index,
                 role: Role::Write,
             }),
@@ -167,6 +170,8 @@ impl TextPlan {
             (Plan::ReadModifyWrite(modify), Role::WriteByKey) => modify.write_by_key.as_ref(),
             (Plan::Finish(finish), Role::Read) => Some(&finish.fetch),
             (Plan::Finisher(query), Role::Read) => Some(&query.fetch),
+            (Plan::FinisherWrite(plan), Role::Read) => Some(&plan.query.fetch),
+            (Plan::FinisherWrite(plan), Role::Write) => Some(&plan.write),
             _ => None,
         }
     }
@@ -215,7 +220,9 @@ impl TextPlan {
 fn takes_steps(plan: &Plan) -> bool {
     match plan {
         Plan::Pass(_) | Plan::One(..) | Plan::Copy(_) => false,
-        Plan::ReadModifyWrite(_) | Plan::Finish(_) | Plan::Finisher(_) => true,
+        Plan::ReadModifyWrite(_) | Plan::Finish(_) | Plan::Finisher(_) | Plan::FinisherWrite(_) => {
+            true
+        }
     }
 }
 
@@ -232,6 +239,9 @@ fn parts(plan: &Plan) -> Vec<(Role, &Translated)> {
         }
         Plan::Finish(finish) => vec![(Role::Read, &finish.fetch)],
         Plan::Finisher(query) => vec![(Role::Read, &query.fetch)],
+        Plan::FinisherWrite(plan) => {
+            vec![(Role::Read, &plan.query.fetch), (Role::Write, &plan.write)]
+        }
     }
 }
 

@@ -27,6 +27,7 @@ mod finisher_link;
 mod finisher_rows;
 mod finishing;
 mod format;
+mod found;
 mod gathering;
 mod incoming;
 mod load;
@@ -288,8 +289,7 @@ impl Session {
         protected.map_or_else(Vec::new, |protected| protected.take_announced())
     }
 
-    /// A question for the finisher. Each is given once; nothing of client or server is processed
-    /// until [`Self::finisher_answered`].
+    /// A question for the finisher, once. Nothing more is processed until the answer.
     pub fn take_finisher_request(&mut self) -> Option<FinisherRequest> {
         self.protected.as_mut()?.take_finisher_request()
     }

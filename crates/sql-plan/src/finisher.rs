@@ -6,7 +6,7 @@
 
 use column_value::LogicalType;
 
-use crate::{Effects, Translated};
+use crate::{ColumnId, Effects, Translated};
 
 /// A query that the finisher answers.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +23,9 @@ pub struct FinisherQuery {
     pub text: String,
     /// How many parameters the client's statement has.
     pub parameters: usize,
+    /// Types of parameters that the query does not have, since others of the server's statements
+    /// do. They are declared to the finisher.
+    pub declared: Vec<Option<LogicalType>>,
     /// The effects of the statement.
     pub effects: Effects,
 }
@@ -32,6 +35,21 @@ impl FinisherQuery {
     pub fn columns(&self) -> impl Iterator<Item = &FetchedColumnPlan> {
         self.relations.iter().flat_map(|relation| &relation.columns)
     }
+}
+
+/// `UPDATE` and `DELETE` of rows that the finisher finds, with values that it computes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FinisherWrite {
+    /// Finds the rows. Its first columns locate a row
+    /// ([`Source::Locator`](crate::Source::Locator)), the others are the values of `columns`
+    /// ([`Source::Computed`](crate::Source::Computed)).
+    pub query: FinisherQuery,
+    /// The protected columns that get computed values.
+    pub columns: Vec<ColumnId>,
+    /// Writes one row.
+    pub write: Translated,
+    /// What the client is told that was done: `UPDATE` or `DELETE`.
+    pub verb: &'static str,
 }
 
 /// A relation whose rows are fetched.

@@ -5,8 +5,8 @@ use std::ops::Range;
 use column_value::LogicalType;
 
 use crate::{
-    AggregateFunction, ColumnId, Effects, Expression, FinisherQuery, Hole, LockKey, OutputKind,
-    Template, Translated,
+    AggregateFunction, ColumnId, Effects, Expression, FinisherQuery, FinisherWrite, Hole, LockKey,
+    OutputKind, Template, Translated,
 };
 
 /// One statement of a text, and what to do for it.
@@ -32,6 +32,8 @@ pub enum Plan {
     Finish(Box<Finish>),
     /// The proxy fetches rows, and the finisher computes the answer from them.
     Finisher(Box<FinisherQuery>),
+    /// The finisher finds rows and computes values, and the proxy writes them.
+    FinisherWrite(Box<FinisherWrite>),
     /// `COPY` of a protected table.
     Copy(Box<Copy>),
 }
@@ -44,6 +46,7 @@ impl Plan {
             Self::ReadModifyWrite(modify) => &modify.effects,
             Self::Finish(finish) => &finish.effects,
             Self::Finisher(query) => &query.effects,
+            Self::FinisherWrite(write) => &write.query.effects,
             Self::Copy(copy) => &copy.effects,
         }
     }
@@ -55,6 +58,7 @@ impl Plan {
             Self::ReadModifyWrite(modify) => &mut modify.effects,
             Self::Finish(finish) => &mut finish.effects,
             Self::Finisher(query) => &mut query.effects,
+            Self::FinisherWrite(write) => &mut write.query.effects,
             Self::Copy(copy) => &mut copy.effects,
         }
     }

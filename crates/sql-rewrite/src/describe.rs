@@ -19,6 +19,11 @@ pub fn describe(plan: &Plan, schema: &Schema) -> String {
             describe_translated(&mut text, "fetch", &plan.fetch, schema);
             line(&mut text, "finisher", &plan.text);
         }
+        Plan::FinisherWrite(plan) => {
+            describe_translated(&mut text, "fetch", &plan.query.fetch, schema);
+            line(&mut text, "finisher", &plan.query.text);
+            describe_translated(&mut text, "write", &plan.write, schema);
+        }
         Plan::Copy(copy) => describe_copy(&mut text, copy, schema),
     }
     text

@@ -336,7 +336,7 @@ impl How {
             Plan::One(..) => Self::Server,
             Plan::ReadModifyWrite(_) => Self::ReadModifyWrite,
             Plan::Finish(_) => Self::Finished,
-            Plan::Finisher(_) => Self::ByFinisher,
+            Plan::Finisher(_) | Plan::FinisherWrite(_) => Self::ByFinisher,
             Plan::Copy(_) => Self::Copied,
         }
     }
@@ -351,7 +351,7 @@ impl How {
             }
             Self::Finished => "finished by the proxy, over the rows that it fetches".to_owned(),
             Self::ByFinisher => {
-                "answered by the finisher, over the rows that the proxy fetches".to_owned()
+                "evaluated by the finisher, over the rows that the proxy fetches".to_owned()
             }
             Self::Copied => "copied; rows are sealed or opened by the proxy".to_owned(),
             Self::Refused(refusal) => match &refusal.hint {

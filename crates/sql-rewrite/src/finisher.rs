@@ -15,18 +15,20 @@
 
 mod conditions;
 mod legs;
+pub(crate) mod writes;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
+use column_value::LogicalType;
 use sqlparser::ast::{
-    Expr, Ident, ObjectName, Query, Select, SetExpr, Statement, TableAlias, TableFactor, Value,
-    ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
+    Expr, Ident, LockClause, ObjectName, Query, Select, SetExpr, Statement, TableAlias,
+    TableFactor, Value, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
 };
 
 use crate::analysis::{Analysis, Constant, template};
 use crate::dialect::postgres::finisher;
-use crate::{Effects, Plan, Refusal, RelationKind, Schema, Table, Translated};
+use crate::{Effects, ParameterType, Plan, Refusal, RelationKind, Schema, Table, Translated};
 use sql_plan::{FetchedRelation, FinisherQuery, refuse, unsupported};
 
 use legs::{Leg, ServerLeg};
@@ -39,59 +41,128 @@ pub(crate) fn of_query(query: &Query, schema: &Schema) -> Result<Plan, Refusal> 
     finisher::check(query, schema)?;
     let mut query = query.clone();
     let locks = std::mem::take(&mut query.locks);
-    let mut occurrences = Occurrences::new(&query, schema)?;
-    match VisitMut::visit(&mut query, &mut occurrences) {
-        ControlFlow::Continue(()) => {}
-        ControlFlow::Break(refusal) => return Err(refusal),
-    }
-    let legs = occurrences.legs;
-    // Conditions that the server evaluates keep their calls.
-    let server = ServerLeg {
-        names: finisher::replace_server_calls(&mut query),
-    };
-    if !locks.is_empty() && (legs.len() != 1 || !server.names.is_empty()) {
+    let prepared = Prepared::new(query, None, schema)?;
+    if !locks.is_empty() && !prepared.has_one_leg() {
         return Err(unsupported(
             "FOR UPDATE over several tables whose rows the finisher joins",
         ));
     }
-    let (mut analysis, fetched) = Analysis::run(schema, |analysis| {
-        hide_constants(&query, analysis)?;
-        legs::fetch(&legs, &server, &locks, analysis)
-    })?;
-    let legs::Fetched {
-        mut statement,
-        outputs,
-        relations,
-        has_index,
-    } = fetched;
-    let template = template::of(&mut statement, schema.dialect)?;
-    let (template, holes, _) = template::compact(template, &analysis.holes, Vec::new());
-    let parameters = count_parameters(&query)?.max(analysis.parameters.count);
-    if let Some(last) = parameters.checked_sub(1) {
-        analysis.parameters.see(last);
-    }
-    let text = text_of(query, (&legs, &server), (&relations, parameters), schema)?;
-    let plan = FinisherQuery {
-        fetch: Translated {
-            template,
-            holes,
-            outputs,
-            parameter_types: analysis.parameters.types(),
-            locks: None,
-        },
-        has_index,
-        relations: relations
-            .into_iter()
-            .map(|(relation, _)| relation)
-            .collect(),
-        text,
-        parameters,
-        effects: Effects {
-            uses: analysis.uses,
-            ..Effects::default()
-        },
-    };
+    let (analysis, fetched) = Analysis::run(schema, |analysis| prepared.fetch(&locks, analysis))?;
+    let plan = prepared.plan(fetched, analysis)?;
     Ok(Plan::Finisher(Box::new(plan)))
+}
+
+/// A query in which relations of the finisher stand in the places of tables.
+struct Prepared {
+    query: Query,
+    legs: Vec<Leg>,
+    server: ServerLeg,
+}
+
+impl Prepared {
+    /// Prepares a query. The rows of the target, a factor of its tree, are also located.
+    fn new(
+        mut query: Query,
+        target: Option<*const TableFactor>,
+        schema: &Schema,
+    ) -> Result<Self, Refusal> {
+        let mut occurrences = Occurrences::new(&query, schema)?;
+        occurrences.target = target.map(<*const TableFactor>::addr);
+        match VisitMut::visit(&mut query, &mut occurrences) {
+            ControlFlow::Continue(()) => {}
+            ControlFlow::Break(refusal) => return Err(refusal),
+        }
+        // Conditions that the server evaluates keep their calls.
+        let names = finisher::replace_server_calls(&mut query);
+        Ok(Self {
+            query,
+            legs: occurrences.legs,
+            server: ServerLeg { names },
+        })
+    }
+
+    fn has_one_leg(&self) -> bool {
+        self.legs.len() == 1 && self.server.names.is_empty()
+    }
+
+    /// Plans the fetch of its rows.
+    fn fetch(
+        &self,
+        locks: &[LockClause],
+        analysis: &mut Analysis,
+    ) -> Result<legs::Fetched, Refusal> {
+        hide_constants(&self.query, analysis)?;
+        legs::fetch(&self.legs, &self.server, locks, analysis)
+    }
+
+    /// The plan, after all of the server's statements were analysed.
+    fn plan(
+        self,
+        fetched: legs::Fetched,
+        mut analysis: Analysis,
+    ) -> Result<FinisherQuery, Refusal> {
+        let schema = analysis.schema;
+        let legs::Fetched {
+            mut statement,
+            outputs,
+            relations,
+            has_index,
+        } = fetched;
+        let template = template::of(&mut statement, schema.dialect)?;
+        let (template, holes, _) = template::compact(template, &analysis.holes, Vec::new());
+        let own = parameters_of(&self.query)?;
+        let highest = own.last().map_or(0, |number| number + 1);
+        let parameters = highest.max(analysis.parameters.count);
+        if let Some(last) = parameters.checked_sub(1) {
+            analysis.parameters.see(last);
+        }
+        let parameter_types = analysis.parameters.types();
+        let declared = declared(&own, &parameter_types)?;
+        let text = text_of(
+            self.query,
+            (&self.legs, &self.server),
+            (&relations, parameters),
+            schema,
+        )?;
+        Ok(FinisherQuery {
+            fetch: Translated {
+                template,
+                holes,
+                outputs,
+                parameter_types,
+                locks: None,
+            },
+            has_index,
+            relations: relations
+                .into_iter()
+                .map(|(relation, _)| relation)
+                .collect(),
+            text,
+            parameters,
+            declared,
+            effects: Effects {
+                uses: analysis.uses,
+                ..Effects::default()
+            },
+        })
+    }
+}
+
+/// The types to declare for parameters that a query does not have.
+fn declared(
+    own: &BTreeSet<usize>,
+    types: &[Option<ParameterType>],
+) -> Result<Vec<Option<LogicalType>>, Refusal> {
+    let declared = types.iter().enumerate().map(|(number, known)| match known {
+        _ if own.contains(&number) => Ok(None),
+        Some(ParameterType::One(logical)) => Ok(Some(*logical)),
+        Some(ParameterType::Array(_)) | None => Err(unsupported(&format!(
+            "parameter ${} of a type that is not known",
+            number + 1
+        ))
+        .with_hint("Cast it.")),
+    });
+    declared.collect()
 }
 
 /// A relation of a plan, and for each of its columns the expression that makes it from the array.
@@ -161,9 +232,9 @@ fn hide_constants(query: &Query, analysis: &mut Analysis) -> Result<(), Refusal>
     }
 }
 
-/// How many parameters a query has.
-fn count_parameters(query: &Query) -> Result<usize, Refusal> {
-    struct Numbers(usize);
+/// The parameters of a query, from 0.
+fn parameters_of(query: &Query) -> Result<BTreeSet<usize>, Refusal> {
+    struct Numbers(BTreeSet<usize>);
     impl Visitor for Numbers {
         type Break = Refusal;
 
@@ -176,7 +247,7 @@ fn count_parameters(query: &Query) -> Result<usize, Refusal> {
                     source: crate::Source::Parameter(number),
                     ..
                 })) => {
-                    self.0 = self.0.max(number + 1);
+                    self.0.insert(number);
                     ControlFlow::Continue(())
                 }
                 Ok(_) => ControlFlow::Break(unsupported("a parameter of another dialect")),
@@ -184,7 +255,7 @@ fn count_parameters(query: &Query) -> Result<usize, Refusal> {
             }
         }
     }
-    let mut numbers = Numbers(0);
+    let mut numbers = Numbers(BTreeSet::new());
     match query.visit(&mut numbers) {
         ControlFlow::Continue(()) => Ok(numbers.0),
         ControlFlow::Break(refusal) => Err(refusal),
@@ -201,6 +272,8 @@ struct Occurrences<'s> {
     /// Whether it means all columns of its tables.
     is_whole: bool,
     legs: Vec<Leg>,
+    /// The address of the factor of the table that is written.
+    target: Option<usize>,
     /// Conditions of the tables of the queries around, by table factor.
     pushed: BTreeMap<usize, Vec<Expr>>,
 }
@@ -240,6 +313,7 @@ impl<'s> Occurrences<'s> {
             names,
             is_whole,
             legs: Vec::new(),
+            target: None,
             pushed: BTreeMap::new(),
         })
     }
@@ -281,22 +355,8 @@ impl<'s> Occurrences<'s> {
         columns.map(|(index, _)| index).collect()
     }
 
-    /// The leg that fetches a table with these conditions.
-    fn leg(
-        &mut self,
-        name: &ObjectName,
-        alias: &Ident,
-        table: &Table,
-        conditions: Vec<Expr>,
-    ) -> usize {
-        let leg = Leg {
-            number: self.legs.len(),
-            name: name.clone(),
-            alias: alias.clone(),
-            table: (table.schema.clone(), table.name.clone()),
-            columns: self.columns(table),
-            conditions,
-        };
+    /// The number of a leg. One that fetches the same as another is that other.
+    fn enter(&mut self, leg: Leg) -> usize {
         let same = self.legs.iter().find(|own| own.fetches_the_same(&leg));
         if let Some(same) = same {
             return same.number;
@@ -330,9 +390,17 @@ impl<'s> Occurrences<'s> {
             columns: Vec::new(),
             at: None,
         });
-        let conditions = self.pushed.remove(&at).unwrap_or_default();
-        let leg = self.leg(&name.clone(), &alias.name.clone(), table, conditions);
-        *name = ObjectName::from(vec![Ident::new(self.legs[leg].relation_name())]);
+        let mut leg = Leg {
+            number: self.legs.len(),
+            name: name.clone(),
+            alias: alias.name.clone(),
+            table: (table.schema.clone(), table.name.clone()),
+            columns: self.columns(table),
+            conditions: self.pushed.remove(&at).unwrap_or_default(),
+            is_located: self.target == Some(at),
+        };
+        leg.number = self.enter(leg.clone());
+        *name = ObjectName::from(vec![Ident::new(leg.relation_name())]);
         Ok(())
     }
 }

@@ -9,6 +9,7 @@ use crate::analysis::template;
 use crate::analysis::{Analysis, output_list};
 use crate::dialect::lexeme::{Lexeme, Part, words};
 use crate::dialect::{Unread, has_rows};
+use crate::finisher::writes;
 use crate::mention::Mentions;
 use crate::{
     Dialect, Effects, Objects, Plan, Planned, Refusal, Schema, TransactionEffect, Translated,
@@ -274,7 +275,11 @@ impl Before {
             Plan::One(translated, _) => {
                 !translated.holes.is_empty() || !translated.outputs.is_empty()
             }
-            Plan::ReadModifyWrite(_) | Plan::Finish(_) | Plan::Finisher(_) | Plan::Copy(_) => true,
+            Plan::ReadModifyWrite(_)
+            | Plan::Finish(_)
+            | Plan::Finisher(_)
+            | Plan::FinisherWrite(_)
+            | Plan::Copy(_) => true,
         };
         if !self.moves_texts || !has_values {
             return Ok(());
@@ -323,11 +328,21 @@ fn planned(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
         },
         Statement::Update(update) => match translate(statement, schema) {
             Ok((translated, effects)) => Ok(Plan::One(translated, effects)),
-            Err(refusal) => {
-                increment::of_update(update, schema).map_err(|other| worse(refusal, other))
-            }
+            Err(refusal) => increment::of_update(update, schema)
+                .or_else(|other| match schema.has_finisher() {
+                    true => writes::of_update(update, schema).map_err(|third| worse(other, third)),
+                    false => Err(other),
+                })
+                .map_err(|other| worse(refusal, other)),
         },
-        Statement::Insert(_) | Statement::Delete(_) => {
+        Statement::Delete(delete) => match translate(statement, schema) {
+            Ok((translated, effects)) => Ok(Plan::One(translated, effects)),
+            Err(refusal) if schema.has_finisher() => {
+                writes::of_delete(delete, schema).map_err(|other| worse(refusal, other))
+            }
+            Err(refusal) => Err(refusal),
+        },
+        Statement::Insert(_) => {
             let (translated, effects) = translate(statement, schema)?;
             Ok(Plan::One(translated, effects))
         }

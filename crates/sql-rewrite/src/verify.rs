@@ -34,8 +34,8 @@ use sqlstate::SqlState;
 
 use crate::analysis::Constant;
 use crate::{
-    Assignment, Copy, Dialect, FinisherQuery, Form, Hole, Output, OutputKind, Plan,
-    ReadModifyWrite, Refusal, Schema, Source, Template, Translated,
+    Assignment, Copy, Dialect, FinisherQuery, FinisherWrite, Form, Hole, Output, OutputKind, Plan,
+    Purpose, ReadModifyWrite, Refusal, Schema, Source, Template, Translated,
 };
 use label::{Atom, Label, Labels};
 use names::Columns;
@@ -90,6 +90,7 @@ pub(crate) fn check(plan: &Plan, schema: &Schema) -> Result<(), Doubt> {
             labels.check_hidden(&hidden)
         }
         Plan::Finisher(query) => of_finisher(query, schema),
+        Plan::FinisherWrite(write) => of_finisher_write(write, schema),
         Plan::Copy(copy) => of_copy(copy, schema),
     }
 }
@@ -106,10 +107,39 @@ fn check_translated(translated: &Translated, schema: &Schema) -> Result<(), Doub
 /// meet a protected column there, so it is not to be sent in clear.
 fn of_finisher(query: &FinisherQuery, schema: &Schema) -> Result<(), Doubt> {
     let mut labels = Labels::new(schema);
-    let columns = of_translated(&query.fetch, &mut labels)?;
-    check_outputs(&query.fetch.outputs, &columns, &labels)?;
+    let hidden = hidden_by_finisher(query, &mut labels)?;
+    labels.check_hidden(&hidden)
+}
+
+/// The same of a statement that writes what the finisher computes. A computed value may be made of
+/// protected ones, so it is only stored sealed, in its own column.
+fn of_finisher_write(plan: &FinisherWrite, schema: &Schema) -> Result<(), Doubt> {
+    let mut labels = Labels::new(schema);
+    let mut hidden = hidden_by_finisher(&plan.query, &mut labels)?;
+    let columns = of_translated(&plan.write, &mut labels)?;
+    check_outputs(&plan.write.outputs, &columns, &labels)?;
+    hidden.extend(hidden_by(&plan.write.holes));
+    for hole in &plan.write.holes {
+        let Source::Computed(index) = hole.source else {
+            continue;
+        };
+        let is_own = matches!(hole.form, Form::Sealed(own, Purpose::Store)
+            if plan.columns.get(index) == Some(&own));
+        if !is_own {
+            return Err(Doubt(
+                "a computed value is not sealed for its column".to_owned(),
+            ));
+        }
+    }
+    labels.check_hidden(&hidden)
+}
+
+/// The values that may meet protected columns in the finisher, and those that the fetch seals.
+fn hidden_by_finisher(query: &FinisherQuery, labels: &mut Labels) -> Result<Vec<Atom>, Doubt> {
+    let columns = of_translated(&query.fetch, labels)?;
+    check_outputs(&query.fetch.outputs, &columns, labels)?;
     let mut hidden = hidden_by(&query.fetch.holes);
-    let parsed = schema.dialect.parse(&query.text);
+    let parsed = labels.schema.dialect.parse(&query.text);
     let parsed = parsed.map_err(|_| Doubt("the finisher's query cannot be read".to_owned()))?;
     let _: ControlFlow<()> = visit_expressions(&parsed, |expression| {
         if let Ok(Some(constant)) = Constant::of(expression) {
@@ -123,7 +153,7 @@ fn of_finisher(query: &FinisherQuery, schema: &Schema) -> Result<(), Doubt> {
         }
         ControlFlow::Continue(())
     });
-    labels.check_hidden(&hidden)
+    Ok(hidden)
 }
 
 fn of_modify(modify: &ReadModifyWrite, schema: &Schema) -> Result<(), Doubt> {

@@ -114,6 +114,7 @@ fn sent(plan: &Plan) -> Vec<String> {
         }
         Plan::Finish(finish) => vec![rendered(&finish.fetch)],
         Plan::Finisher(query) => vec![rendered(&query.fetch)],
+        Plan::FinisherWrite(plan) => vec![rendered(&plan.query.fetch), rendered(&plan.write)],
         Plan::Copy(copy) => vec![copy.template.render(number)],
     }
 }

@@ -158,4 +158,33 @@ pub const STATEMENTS: &[&str] = &[
     "SELECT id FROM account WHERE name = $1 AND round(amount) = 20 ## CANARYbob",
     "SELECT id FROM account WHERE plain = $1 AND round(amount) = $1 + 9 ## 1",
     "SELECT id FROM account WHERE place > $1 AND trunc(amount) > 1 ORDER BY id ## 15",
+    // Writes by any condition, and of any value.
+    "UPDATE account SET note = 'CANARYn' WHERE round(amount) = 10",
+    "UPDATE account SET note = NULL WHERE note = $1 ## CANARY first",
+    "UPDATE account SET note = $1 WHERE score > $2 ## CANARYz ## 4",
+    "UPDATE account SET note = $1, plain = $2, label = 'x' WHERE upper(note) = $3 ## \
+     CANARYz ## 7 ## CANARY FIRST",
+    "UPDATE account SET note = upper(note), score = score * 2 WHERE note LIKE 'CANARY%'",
+    "UPDATE account SET amount = round(amount) + $1 WHERE id = $2 ## 1.25 ## 2",
+    "UPDATE account SET day = date_trunc('year', day) WHERE extract(month FROM day) = 2",
+    "UPDATE account SET day = day + 1 WHERE amount > (SELECT avg(amount) FROM account)",
+    "UPDATE account a SET score = s.n FROM (SELECT account_id, sum(value) AS n FROM entry \
+     GROUP BY account_id) s WHERE s.account_id = a.id AND s.n < 1000",
+    "UPDATE account SET score = score + e.number FROM entry e WHERE e.account_id = account.id \
+     AND e.value = 100",
+    "UPDATE account SET score = 1 WHERE note = 'nobody'",
+    "UPDATE account SET score = substring(note, 1, 1) WHERE round(amount) = 20",
+    "UPDATE account SET name = repeat('x', 13) || note WHERE round(amount) = 20",
+    "UPDATE account SET amount = amount * 1e9 WHERE round(amount) = 20",
+    "UPDATE account SET score = 10 / (score - 5) WHERE round(amount) = 10",
+    "UPDATE account SET name = NULL WHERE round(amount) = 20",
+    "UPDATE account SET note = 'CANARYr' WHERE score = 5 RETURNING id, note, score",
+    "UPDATE account SET id = id + 100 WHERE round(amount) = 0",
+    "DELETE FROM account WHERE score > 6",
+    "DELETE FROM entry WHERE memo LIKE '%x'",
+    "DELETE FROM entry WHERE memo = $1 ## CANARYx",
+    "DELETE FROM entry e USING account a WHERE a.id = e.account_id AND a.note LIKE '%first'",
+    "DELETE FROM entry WHERE value > (SELECT avg(value) FROM entry) RETURNING account_id, memo",
+    "DELETE FROM archive WHERE NOT EXISTS (SELECT 1 FROM account a WHERE a.note = archive.note)",
+    "DELETE FROM account WHERE round(amount) = 10",
 ];

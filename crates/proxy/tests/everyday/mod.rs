@@ -277,8 +277,11 @@ impl Pair {
         };
         wrong.then(|| {
             format!(
-                "{way:?}: {line}\n  plain: {plain:?}\n  proxy: {proxy:?}\n  left: {}",
-                plain_left == proxy_left
+                "{way:?}: {line}\n  plain: {plain:?}\n  proxy: {proxy:?}\n  left: {:?}",
+                plain_left
+                    .iter()
+                    .zip(&proxy_left)
+                    .find(|(plain, proxy)| plain != proxy)
             )
         })
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use finish::Limits;
 use semantics_postgres::TextContext;
 use session_core::{Statement, StatementError, ValueFormat};
-use sql_plan::{Element, FetchedColumnPlan, FinisherQuery, Plan};
+use sql_plan::{Element, FetchedColumnPlan, FinisherQuery, FinisherWrite, Plan};
 use wire_postgres::backend;
 use wire_postgres::frontend::KeptBind;
 use wire_postgres::values;
@@ -45,6 +45,15 @@ pub(super) struct Gathering {
 pub(super) fn query_at(plan: &TextPlan, index: usize) -> Option<&FinisherQuery> {
     match &plan.planned.get(index)?.plan {
         Plan::Finisher(query) => Some(query),
+        Plan::FinisherWrite(plan) => Some(&plan.query),
+        _ => None,
+    }
+}
+
+/// The statement at an index of a text that writes what the finisher finds.
+pub(super) fn write_at(plan: &TextPlan, index: usize) -> Option<&FinisherWrite> {
+    match &plan.planned.get(index)?.plan {
+        Plan::FinisherWrite(plan) => Some(plan),
         _ => None,
     }
 }
@@ -156,7 +165,10 @@ impl Gathering {
         Ok(FinisherExecution {
             formats,
             values,
-            result_formats: bind.result_formats.iter().collect(),
+            result_formats: match write_at(&self.statement.plan, self.index) {
+                None => bind.result_formats.iter().collect(),
+                Some(_) => Box::new([1]),
+            },
             answer_size_max: self.limits.bytes_max,
         })
     }
@@ -172,7 +184,7 @@ impl Gathering {
         )
     }
 
-    fn too_many_bytes(&self) -> StatementError {
+    pub(super) fn too_many_bytes(&self) -> StatementError {
         let bytes_max = self.limits.bytes_max;
         StatementError::limit(format!(
             "the query needs more than {bytes_max} bytes to be answered outside of the server"

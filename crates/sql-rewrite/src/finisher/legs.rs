@@ -31,6 +31,8 @@ pub(super) struct Leg {
     pub columns: Vec<usize>,
     /// Conditions that the server may evaluate.
     pub conditions: Vec<Expr>,
+    /// Whether its rows are located and locked, to be written.
+    pub is_located: bool,
 }
 
 /// What the server says of the moment and the session.
@@ -46,7 +48,9 @@ impl Leg {
 
     /// Whether it fetches the same rows and columns as another.
     pub fn fetches_the_same(&self, other: &Self) -> bool {
-        self.table == other.table
+        !self.is_located
+            && !other.is_located
+            && self.table == other.table
             && self.columns == other.columns
             && self.conditions == other.conditions
             && (self.conditions.is_empty() || self.alias == other.alias)
@@ -59,7 +63,12 @@ impl Leg {
             let name = dialect.quote(&table.columns[*column].name);
             format!("{alias}.{name}")
         });
-        let mut columns: Vec<String> = columns.collect();
+        let locators = match self.is_located {
+            true => dialect.row_locator(),
+            false => &[],
+        };
+        let locators = locators.iter().map(|name| format!("{alias}.{name}"));
+        let mut columns: Vec<String> = locators.chain(columns).collect();
         if columns.is_empty() {
             columns.push("1".to_owned());
         }
@@ -115,7 +124,13 @@ pub(super) fn fetch(
 ) -> Result<Fetched, Refusal> {
     let dialect = analysis.dialect();
     let mut analysed = Vec::new();
+    let is_writing = legs.iter().any(|leg| leg.is_located);
     for leg in legs {
+        let locks = if leg.is_located || !is_writing {
+            locks
+        } else {
+            &[]
+        };
         analysed.push(analyse(leg, locks, analysis)?);
     }
     if !server.names.is_empty() {
@@ -146,7 +161,7 @@ pub(super) fn fetch(
     }
     let query = match has_index {
         false => analysed.pop().map(|leg| leg.query),
-        true => united(analysed, &fillers),
+        true => united(analysed, &fillers, dialect)?,
     };
     let query = query.ok_or_else(|| unsupported("a query without a table"))?;
     Ok(Fetched {
@@ -181,18 +196,17 @@ fn analyse(leg: &Leg, locks: &[LockClause], analysis: &mut Analysis) -> Result<A
     query = accepted;
     let outputs = analysis.query(&mut query, None, None)?;
     let outputs = outputs.ok_or_else(|| unsupported("a table whose columns are not known"))?;
-    if leg.columns.is_empty() {
-        return Ok(Analysed {
-            query,
-            columns: vec![counted_row()],
-        });
+    let mut columns = match leg.is_located {
+        true => located(schema.dialect),
+        false => Vec::new(),
+    };
+    if leg.columns.is_empty() && columns.is_empty() {
+        columns.push(counted_row());
     }
-    let columns = leg.columns.iter().zip(&outputs);
-    let columns = columns.map(|(index, output)| column(table, *index, output, schema));
-    Ok(Analysed {
-        query,
-        columns: columns.collect::<Result<_, _>>()?,
-    })
+    for (index, output) in leg.columns.iter().zip(outputs.iter().skip(columns.len())) {
+        columns.push(column(table, *index, output, schema)?);
+    }
+    Ok(Analysed { query, columns })
 }
 
 fn add_condition(query: &mut Query, condition: Expr) {
@@ -208,6 +222,21 @@ fn add_condition(query: &mut Query, condition: Expr) {
             right: Box::new(condition),
         },
     });
+}
+
+/// The columns by which a row is found again.
+fn located(dialect: Dialect) -> Vec<(OutputKind, Element, ArrayColumn)> {
+    let locators = dialect.row_locator().iter().zip(finisher::LOCATOR_TYPES);
+    let locators = locators.map(|(name, type_name)| {
+        let array = ArrayColumn {
+            name: (*name).to_owned(),
+            type_name: type_name.to_owned(),
+            is_text: false,
+            collation: None,
+        };
+        (OutputKind::Plain, Element::Binary, array)
+    });
+    locators.collect()
 }
 
 fn counted_row() -> (OutputKind, Element, ArrayColumn) {
@@ -302,13 +331,23 @@ fn filler(kind: OutputKind, array: &ArrayColumn, dialect: Dialect) -> Result<Exp
 }
 
 /// One query that returns the rows of all legs.
-fn united(legs: Vec<Analysed>, fillers: &[Expr]) -> Option<Query> {
+fn united(
+    legs: Vec<Analysed>,
+    fillers: &[Expr],
+    dialect: Dialect,
+) -> Result<Option<Query>, Refusal> {
     let mut whole: Option<Query> = None;
+    let mut locked = None;
     let mut start = 0;
     for (index, leg) in legs.into_iter().enumerate() {
         let mut query = leg.query;
+        if !query.locks.is_empty() {
+            let mut around = over_locked(leg.columns.len(), query, dialect)?;
+            locked = around.with.take();
+            query = around;
+        }
         let SetExpr::Select(select) = &mut *query.body else {
-            return None;
+            return Ok(None);
         };
         widen(select, index, start, fillers);
         start += leg.columns.len();
@@ -325,7 +364,23 @@ fn united(legs: Vec<Analysed>, fillers: &[Expr]) -> Option<Query> {
             }
         });
     }
-    whole
+    if let Some(whole) = &mut whole {
+        whole.with = locked;
+    }
+    Ok(whole)
+}
+
+/// A query over another one that locks its rows: no part of a union may lock.
+fn over_locked(count: usize, inner: Query, dialect: Dialect) -> Result<Query, Refusal> {
+    let names: Vec<String> = (0..count).map(|number| format!("c{number}")).collect();
+    let names = names.join(", ");
+    let name = finisher::LOCKED_RELATION;
+    let text = format!("WITH {name} ({names}) AS (SELECT 1) SELECT {names} FROM {name}");
+    let mut query = read(&text, dialect)?;
+    for cte in query.with.iter_mut().flat_map(|with| &mut with.cte_tables) {
+        *cte.query = inner.clone();
+    }
+    Ok(query)
 }
 
 /// Puts the index of a leg and the columns of the others around its own, which begin at `start`.

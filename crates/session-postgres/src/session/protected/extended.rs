@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use session_core::plans::{Role, ServerStatement, TextPlan};
+use session_core::plans::{ServerStatement, TextPlan};
 use session_core::{RowName, Statement, StatementError};
 use sql_plan::{Form, Source};
 use sql_rewrite::NAME_SIZE_MAX;
@@ -21,7 +21,7 @@ use crate::session::names::kept;
 use crate::session::own::{self, Found};
 use crate::session::portals::{Portal, PortalState};
 use crate::session::rows::Shape;
-use crate::session::statements::{StatementMessages, inputs_of};
+use crate::session::statements::{StatementMessages, inputs_of, may_return_rows};
 
 impl Protected {
     pub(super) fn parse(&mut self, parse: &Parse<'_>, message: &[u8], outputs: &mut Outputs<'_>) {
@@ -476,10 +476,4 @@ fn parts_to_describe(
         true => vec![front, answering],
         false => vec![front],
     }
-}
-
-/// Whether a statement may return rows. When unsure: yes.
-pub(super) fn may_return_rows(statement: &Statement, at: ServerStatement) -> bool {
-    let text = statement.plan.server_text(at);
-    matches!(at.role, Role::Read | Role::Only) || text.is_some_and(|text| text.has_returning)
 }

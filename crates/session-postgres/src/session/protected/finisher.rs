@@ -1,24 +1,29 @@
 //! Queries that the finisher answers: their types are asked for before they are parsed, their rows
 //! are fetched, and the client gets the finisher's answer.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use session_core::counters::add;
 use session_core::plans::{Role, ServerStatement};
 use session_core::{Statement, StatementError};
-use wire_postgres::backend;
+use sql_plan::FinisherQuery;
 use wire_postgres::frontend::{self, Bind, Execute, KeptBind, Target, write_execute, write_target};
+use wire_postgres::{backend, values};
 
+use super::steps::RowsToWrite;
 use super::{Outputs, Protected};
 use crate::finisher::{Described, FinisherAnswer, FinisherRequest, FinisherRows};
 use crate::session::End;
-use crate::session::answers::{Expected, Unseen};
+use crate::session::answers::{Expected, Unseen, Writes};
 use crate::session::failure::failure_of;
 use crate::session::finisher_link::Asked;
 use crate::session::finisher_rows::{AnsweredRows, write_description};
-use crate::session::gathering::{Gathering, formats, query_at};
+use crate::session::found;
+use crate::session::gathering::{Gathering, formats, query_at, write_at};
 use crate::session::portals::PortalState;
-use crate::session::statements::{StatementMessages, inputs_of};
+use crate::session::rows::Shape;
+use crate::session::statements::{StatementMessages, inputs_of, may_return_rows};
 use crate::session::step::Step;
 
 /// What is known of a statement before the server gets it.
@@ -44,7 +49,7 @@ impl Protected {
                 let described = match answer {
                     FinisherAnswer::Described(described) => Ok(described),
                     FinisherAnswer::Failed(failure) => Err(failure),
-                    FinisherAnswer::Rows(_) => Err(unasked()),
+                    FinisherAnswer::Rows(_) => Err(found::unasked()),
                 };
                 self.pipeline.finisher().note(key, described);
                 Ok(())
@@ -53,12 +58,20 @@ impl Protected {
                 let rows = match answer {
                     FinisherAnswer::Rows(rows) => Ok(rows),
                     FinisherAnswer::Failed(failure) => Err(failure),
-                    FinisherAnswer::Described(_) => Err(unasked()),
+                    FinisherAnswer::Described(_) => Err(found::unasked()),
                 };
                 self.pipeline.open();
                 let is_synced = gathering.is_synced;
-                match rows {
-                    Ok(rows) => self.give_rows(*gathering, rows, outputs),
+                let is_write = write_at(&gathering.statement.plan, gathering.index).is_some();
+                let done = rows.and_then(|rows| match is_write {
+                    true => self.write_found(*gathering, &rows, outputs),
+                    false => {
+                        self.give_rows(*gathering, rows, outputs);
+                        Ok(())
+                    }
+                });
+                match done {
+                    Ok(()) => {}
                     Err(failure) if failure.ends_session => return Err(End(failure_of(failure))),
                     Err(failure) if is_synced => self.fail_synced(failure, outputs),
                     Err(failure) => self.fail(failure, outputs),
@@ -97,6 +110,7 @@ impl Protected {
         };
         // The client may declare types of parameters that the query does not have.
         let types = &types[..types.len().min(query.parameters)];
+        let types = &*with_declared(types, query);
         if let Some(described) = self.pipeline.finisher().described(&query.text, types)? {
             return Ok(Known::Described(described));
         }
@@ -130,6 +144,17 @@ impl Protected {
         let plan = Arc::clone(&statement.plan);
         let query = query_at(&plan, index).ok_or_else(StatementError::other_plan)?;
         let bind = kept.bind();
+        let at = ServerStatement {
+            index,
+            role: Role::Write,
+        };
+        let may_return = write_at(&plan, index).is_some() && may_return_rows(statement, at);
+        if execute.rows_max > 0 && may_return {
+            let message = "RETURNING in portions is not supported for a statement whose rows the \
+                           finisher finds";
+            let failure = StatementError::unsupported(message);
+            return Err(failure.hint("Execute it without a limit of rows (fetch size)."));
+        }
         self.apply_effects(&plan, index);
         let context = self.note_time();
         let inputs = inputs_of(index, &bind, &context);
@@ -159,7 +184,8 @@ impl Protected {
             bind: Arc::clone(&kept),
         };
         let step = Step::Gather(Box::new(gathering));
-        match self.script.is_some() {
+        // Behind the client's Sync nothing could be written in the same transaction.
+        match self.script.is_some() || write_at(&plan, index).is_some() {
             true => self.wait(step, outputs),
             false => self.wait_with_sync(step),
         }
@@ -194,6 +220,53 @@ impl Protected {
         Ok(())
     }
 
+    /// Writes the rows that the finisher has found.
+    fn write_found(
+        &mut self,
+        gathering: Gathering,
+        rows: &FinisherRows,
+        outputs: &mut Outputs<'_>,
+    ) -> Result<(), StatementError> {
+        let statement = Arc::clone(&gathering.statement);
+        let plan = write_at(&statement.plan, gathering.index);
+        let plan = plan.ok_or_else(StatementError::other_plan)?;
+        let changed = found::read_changes(&statement.plan, plan, rows, self.settings.context())?;
+        let at = ServerStatement {
+            index: gathering.index,
+            role: Role::Write,
+        };
+        let bind = gathering.bind.bind();
+        let shape = Shape::of_portal(&statement.plan, at, bind.result_formats);
+        if !changed.is_empty() || self.script.is_some() {
+            let name = self.prepare(&statement, at, outputs);
+            self.describe_of_script(&statement, at, &name, shape.clone(), outputs);
+            let rows = RowsToWrite {
+                statement: &statement,
+                portal: &gathering.portal,
+                rows: &changed,
+                bytes_max: gathering.limits.bytes_max,
+            };
+            let context = self.settings.context();
+            if !rows.write((&bind, context), (at, &name), outputs)? {
+                return Err(gathering.too_many_bytes());
+            }
+        }
+        self.locks.forget();
+        if changed.is_empty() {
+            let mut said = Vec::new();
+            backend::write_command_complete(&format!("{} 0", plan.verb), &mut said);
+            self.answers.push(Expected::ProxyReply(said));
+            return Ok(());
+        }
+        self.answers.push(Expected::Writes(Writes {
+            left: changed.len(),
+            count: 0,
+            verb: plan.verb,
+            shape,
+        }));
+        Ok(())
+    }
+
     /// Sends the next rows of an answer that the proxy has. False: it has none for this portal.
     pub(super) fn give_more_rows(&mut self, execute: Execute<'_>) -> bool {
         let portal = self.portals.get_mut(execute.portal);
@@ -209,27 +282,46 @@ impl Protected {
         true
     }
 
-    /// Describes a statement. False: the finisher does not answer it.
+    /// Describes a statement. False: the finisher takes no part in it.
     pub(super) fn describe_gathered(
         &mut self,
-        statement: &Statement,
+        statement: &Arc<Statement>,
         outputs: &mut Outputs<'_>,
     ) -> bool {
-        match self.known_of(statement, &statement.types) {
+        let described = match self.known_of(statement, &statement.types) {
             Ok(Known::Plain) => return false,
-            Ok(Known::Asked) => {}
-            Ok(Known::Described(described)) => {
-                let mut said = Vec::new();
-                let query = query_at(&statement.plan, 0);
-                let count = query.map_or(0, |query| query.parameters);
-                let types = &described.parameter_types;
-                let types = &types[..types.len().min(count)];
-                backend::write_parameter_description(types, &mut said);
-                write_description(&described.row_description, &[], &mut said);
-                self.answers.push(Expected::ProxyReply(said));
+            Ok(Known::Asked) => return true,
+            Ok(Known::Described(described)) => described,
+            Err(failure) => {
+                self.fail(failure, outputs);
+                return true;
             }
-            Err(failure) => self.fail(failure, outputs),
+        };
+        let mut said = Vec::new();
+        let query = query_at(&statement.plan, 0);
+        let count = query.map_or(0, |query| query.parameters);
+        let types = &described.parameter_types;
+        let types = &types[..types.len().min(count)];
+        backend::write_parameter_description(types, &mut said);
+        let at = ServerStatement {
+            index: 0,
+            role: Role::Write,
+        };
+        let is_write = write_at(&statement.plan, 0).is_some();
+        if is_write && may_return_rows(statement, at) {
+            self.answers.push(Expected::ProxyReply(said));
+            self.describe_own(statement, at, outputs);
+            let empty = KeptBind::default();
+            let shape = Shape::of_portal(&statement.plan, at, empty.bind().result_formats);
+            self.answers
+                .push(Expected::DescribeRows(shape, Box::default()));
+            return true;
         }
+        match is_write {
+            true => backend::write_empty(backend::kind::NO_DATA, &mut said),
+            false => write_description(&described.row_description, &[], &mut said),
+        }
+        self.answers.push(Expected::ProxyReply(said));
         true
     }
 
@@ -240,6 +332,9 @@ impl Protected {
         bind: &Bind<'_>,
         outputs: &mut Outputs<'_>,
     ) -> bool {
+        if write_at(&statement.plan, 0).is_some() {
+            return false;
+        }
         match self.known_of(statement, &statement.types) {
             Ok(Known::Plain) => return false,
             Ok(Known::Asked) => {}
@@ -255,6 +350,18 @@ impl Protected {
     }
 }
 
-fn unasked() -> StatementError {
-    StatementError::defect("the finisher answers what it was not asked")
+/// The types to declare to the finisher: those that the client has declared, and those of
+/// parameters that the query does not have.
+fn with_declared<'t>(types: &'t [u32], query: &FinisherQuery) -> Cow<'t, [u32]> {
+    if query.declared.iter().all(Option::is_none) {
+        return Cow::Borrowed(types);
+    }
+    let mut all = types.to_vec();
+    all.resize(query.parameters, 0);
+    for (own, declared) in all.iter_mut().zip(&query.declared) {
+        if let (0, Some(logical)) = (*own, declared) {
+            *own = values::oid(*logical);
+        }
+    }
+    Cow::Owned(all)
 }

@@ -114,6 +114,10 @@ const OF_CATALOGUE: &[&str] = &[
 
 /// The relation in which the finisher finds what the server says.
 pub(crate) const SERVER_RELATION: &str = "strongroom_server";
+/// The query of the fetch that locks the rows which are written.
+pub(crate) const LOCKED_RELATION: &str = "strongroom_locked";
+/// The types of [`ROW_LOCATOR`](super::names::ROW_LOCATOR).
+pub(crate) const LOCATOR_TYPES: [&str; 2] = ["tid", "oid"];
 /// The start of the names of the finisher's relations.
 pub(crate) const RELATION_PREFIX: &str = "strongroom_";
 

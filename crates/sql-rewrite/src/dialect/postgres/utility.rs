@@ -177,6 +177,7 @@ fn explain(
         Plan::ReadModifyWrite(plan) => (plan.read, plan.effects),
         Plan::Finish(plan) => (plan.fetch, plan.effects),
         Plan::Finisher(plan) => (plan.fetch, plan.effects),
+        Plan::FinisherWrite(plan) => (plan.query.fetch, plan.query.effects),
         Plan::Pass(_) | Plan::Copy(_) => {
             return Err(unsupported("EXPLAIN of such a statement"));
         }
