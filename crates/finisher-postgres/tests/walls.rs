@@ -1,9 +1,19 @@
 //! A query computes, and does nothing else.
 
-use crate::common::{description, failure, finishers, kind, question, rows};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 
-/// Each would read, write, wait, or tell of the server.
-const NASTY: &[&str] = &[
+use finisher_postgres::{FinisherOptions, Finishers};
+use sqlstate::SqlState;
+use wire_postgres::{HEADER_SIZE, Header, backend, frontend, startup};
+
+use crate::common::{
+    description, failure, finishers, folders, kind, options, place, question, rows,
+};
+
+/// Queries that would read, write, wait, or tell of the server.
+const FORBIDDEN: &[&str] = &[
     "SELECT pg_read_file('/etc/passwd')",
     "SELECT pg_read_binary_file('/etc/passwd')",
     "SELECT pg_stat_file('/etc/passwd')",
@@ -40,10 +50,8 @@ const NASTY: &[&str] = &[
     "SELECT pg_get_viewdef('pg_stat_activity'::regclass)",
     "SELECT pg_relation_filepath('pg_class'::regclass)",
     "SELECT pg_database_size('template1')",
-    "SELECT nextval('a')",
     "SELECT setseed(0.5)",
     "SELECT random()",
-    "SELECT dblink('dbname=template1', 'SELECT 1')",
     "SELECT * FROM pg_class",
     "SELECT * FROM pg_proc",
     "SELECT * FROM pg_stat_activity",
@@ -51,10 +59,20 @@ const NASTY: &[&str] = &[
     "SELECT * FROM pg_authid",
     "SELECT * FROM pg_prepared_statements",
     "SELECT * FROM information_schema.tables",
+];
+
+/// Names that the server does not know, and a second statement.
+const UNKNOWN: &[&str] = &[
+    "SELECT nextval('a')",
+    "SELECT dblink('dbname=template1', 'SELECT 1')",
+    "SELECT 1; SELECT 2",
+];
+
+/// Statements that would write or get more privileges: the role alone may execute none.
+const WRITING: &[&str] = &[
     "UPDATE pg_settings SET setting = 'off' WHERE name = 'default_transaction_read_only'",
     "COPY (SELECT 1) TO PROGRAM 'cat'",
     "COPY (SELECT 1) TO '/tmp/x'",
-    "COPY (SELECT 1) TO STDOUT",
     "CREATE TABLE t (a int)",
     "CREATE TABLE public.t (a int)",
     "CREATE TEMP TABLE t (a int)",
@@ -69,23 +87,27 @@ const NASTY: &[&str] = &[
     "ALTER ROLE strongroom_queries SUPERUSER",
     "ALTER SYSTEM SET fsync TO on",
     "GRANT strongroom_owner TO strongroom_queries",
-    "LISTEN a",
-    "NOTIFY a, 'b'",
     "DO 'BEGIN END'",
     "DO LANGUAGE sql 'SELECT 1'",
     "LOAD 'auto_explain'",
-    "SET default_transaction_read_only TO off",
     "SET SESSION AUTHORIZATION strongroom_owner",
     "SET ROLE strongroom_owner",
+    "LOCK TABLE pg_class",
+    "CHECKPOINT",
+];
+
+/// Statements that change a session, if anything.
+const OF_SESSIONS: &[&str] = &[
+    "COPY (SELECT 1) TO STDOUT",
+    "LISTEN a",
+    "NOTIFY a, 'b'",
+    "SET default_transaction_read_only TO off",
     "RESET ALL",
     "BEGIN READ WRITE",
     "PREPARE p AS SELECT 1",
     "DECLARE c CURSOR WITH HOLD FOR SELECT 1",
-    "LOCK TABLE pg_class",
     "VACUUM",
-    "CHECKPOINT",
     "DISCARD ALL",
-    "SELECT 1; SELECT 2",
 ];
 
 /// Each computes.
@@ -135,11 +157,18 @@ async fn nothing_but_computing_works() {
         return;
     };
     let kind = kind(&finishers);
-    for query in NASTY {
+    for query in FORBIDDEN {
         let error = failure(&finishers, question(&kind, query, &[])).await;
-        assert!(!error.ends_session, "{query}");
+        assert_eq!(error.sqlstate, SqlState::INSUFFICIENT_PRIVILEGE, "{query}");
         // Describing alone does nothing, whether it fails or not.
         let _described = finishers.ask(description(&kind, query)).await;
+    }
+    for query in UNKNOWN {
+        failure(&finishers, question(&kind, query, &[])).await;
+    }
+    for query in WRITING.iter().chain(OF_SESSIONS) {
+        let error = failure(&finishers, question(&kind, query, &[])).await;
+        assert_eq!(error.sqlstate, SqlState::FEATURE_NOT_SUPPORTED, "{query}");
     }
     for (query, value) in GOOD {
         assert_eq!(
@@ -151,4 +180,82 @@ async fn nothing_but_computing_works() {
     // No nasty one has ended the server.
     let started = finishers.counters().rows().map(|row| row.3)[2];
     assert_eq!(started, 1);
+}
+
+/// Whoever comes past the statements that are executed at all still has only the role.
+#[tokio::test]
+async fn the_role_of_queries_may_write_nothing() {
+    let Some(options) = options() else {
+        return;
+    };
+    let place = place();
+    let finishers = Finishers::new(FinisherOptions {
+        folder: Some(place.path().to_owned()),
+        ..options
+    });
+    let question = question(&kind(&finishers), "SELECT 1", &[]);
+    assert_eq!(rows(&finishers, question).await, ["1"]);
+    let socket = folders(place.path())[0].join(".s.PGSQL.5432");
+    let mut session = Session::start(&socket, "strongroom_queries", "kind_1").expect("let in");
+    assert_eq!(session.query("SELECT 1"), None);
+    for transaction in ["on", "off"] {
+        // A role may change that of its own session.
+        let set = format!("SET default_transaction_read_only TO {transaction}");
+        assert_eq!(session.query(&set), None);
+        for query in WRITING {
+            assert!(session.query(query).is_some(), "{query}");
+        }
+    }
+    for (user, database) in [
+        ("strongroom_queries", "template1"),
+        ("strongroom_queries", "postgres"),
+        ("postgres", "kind_1"),
+    ] {
+        assert!(
+            Session::start(&socket, user, database).is_none(),
+            "{user}, {database}"
+        );
+    }
+}
+
+/// A connection past the finisher's own.
+struct Session(UnixStream);
+
+impl Session {
+    /// None: the server refuses it.
+    fn start(socket: &Path, user: &str, database: &str) -> Option<Self> {
+        let mut session = Self(UnixStream::connect(socket).expect("it listens"));
+        let mut out = Vec::new();
+        let parameters = [("user", user), ("database", database)];
+        let parameters = parameters.map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+        startup::write_startup(&parameters, &mut out);
+        session.0.write_all(&out).expect("it reads");
+        session.error().is_none().then_some(session)
+    }
+
+    /// The error of a statement.
+    fn query(&mut self, sql: &str) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        frontend::write_query(sql.as_bytes(), &mut out);
+        self.0.write_all(&out).expect("it reads");
+        self.error()
+    }
+
+    /// The error among the messages until the server is ready, or has closed.
+    fn error(&mut self) -> Option<Vec<u8>> {
+        let mut error = None;
+        let mut header = [0; HEADER_SIZE];
+        while self.0.read_exact(&mut header).is_ok() {
+            let header = Header::read(&header, usize::MAX).expect("a header");
+            let header = header.expect("a whole one");
+            let mut body = vec![0; header.size - HEADER_SIZE];
+            self.0.read_exact(&mut body).expect("a body");
+            match header.kind {
+                backend::kind::READY_FOR_QUERY => break,
+                backend::kind::ERROR => error = Some(body),
+                _ => {}
+            }
+        }
+        error
+    }
 }
