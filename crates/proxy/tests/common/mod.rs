@@ -42,15 +42,7 @@ impl Setup {
 
     /// The same with a finisher.
     pub fn start_with_finisher(rules: &str) -> Self {
-        // PostgreSQL does not run as root.
-        use std::os::unix::fs::MetadataExt;
-        let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
-        let run_as = match is_root {
-            true => "run_as = \"nobody\"\n",
-            false => "",
-        };
-        let finish = format!("\n[finish]\nengine = \"postgres\"\n{run_as}");
-        Self::start_with(rules, &finish)
+        Self::start_with(rules, &with_finish(""))
     }
 
     /// The same, with a server that has other locales than those of the system.
@@ -112,6 +104,18 @@ impl Drop for Setup {
             self.assert_unseen(&[CANARY]);
         }
     }
+}
+
+/// More lines of `[proxy]`, and a finisher.
+pub fn with_finish(more: &str) -> String {
+    use std::os::unix::fs::MetadataExt;
+    // PostgreSQL does not run as root.
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+    let run_as = match is_root {
+        true => "run_as = \"nobody\"\n",
+        false => "",
+    };
+    format!("{more}\n[finish]\nengine = \"postgres\"\n{run_as}")
 }
 
 /// A client of a proxy.
