@@ -50,7 +50,9 @@ kill -QUIT "$server"
 # While it starts it may not hear that, and initdb has children.
 kill -TERM 0
 wait "$server"
-rm -rf "$folder" || { sleep 1; rm -rf "$folder"; }
+# A process that has not ended yet may add a file meanwhile.
+rm -rf "$folder/data" || { sleep 1; rm -rf "$folder/data"; }
+rm -rf "$folder"
 "#;
 
 /// Variables that say where something is.
