@@ -75,9 +75,7 @@ impl Toolchain {
         let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
         let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
         let home = home.context("neither CARGO_HOME nor HOME is set")?;
-        for registry in fs::read_dir(home.join("registry/src"))? {
-            prefixes.push(registry?.path());
-        }
+        prefixes.extend(registries(&home.join("registry/src"))?);
         let flag = |prefix: PathBuf| format!("--remap-path-prefix={}=", prefix.display());
         Ok(prefixes.into_iter().map(flag).collect())
     }
@@ -155,6 +153,21 @@ impl Toolchain {
         fs::remove_dir_all(project)?;
         Ok(())
     }
+}
+
+/// The folders of sources from registries, sorted. `cargo publish --dry-run` leaves another one,
+/// whose registry has no host, so that its name begins with a hyphen: with it, the flags would
+/// differ from those of the last build, and everything would be compiled again.
+fn registries(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut registries = Vec::new();
+    for registry in fs::read_dir(folder)? {
+        let registry = registry?;
+        if !registry.file_name().to_string_lossy().starts_with('-') {
+            registries.push(registry.path());
+        }
+    }
+    registries.sort();
+    Ok(registries)
 }
 
 /// The toolchain of the newest packages that apt knows, which is built if needed.
@@ -261,4 +274,20 @@ fn is_of_library(path: &Path) -> bool {
         .and_then(|name| name.to_str())
         .unwrap_or("");
     name.ends_with(".rlib") && !name.starts_with("liblibrary-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_dry_run_of_publishing_leaves_changes_no_flags() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["host.example-1", "-2", "example.com-3"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let expected = ["example.com-3", "host.example-1"];
+        let expected = expected.map(|name| folder.path().join(name));
+        assert_eq!(registries(folder.path()).unwrap(), expected);
+    }
 }
