@@ -143,7 +143,7 @@ fn a_pipeline_is_answered_in_its_order() {
 
 #[test]
 fn limits_hold_and_the_session_goes_on() {
-    let Some(setup) = start_with("max_finish_rows = 4\n") else {
+    let Some(setup) = start_with("max_finish_rows = 4\nmax_finish_bytes = 1000000\n") else {
         return;
     };
     let mut client = setup.connect();
@@ -153,8 +153,8 @@ fn limits_hold_and_the_session_goes_on() {
     }
     let narrow = YEARS.replace("FROM item", "FROM item WHERE id < 4");
     assert_eq!(answer(&mut client, &narrow).expect("three").len(), 3);
-    let large = "SELECT repeat(name, 1000000), generate_series(1, 1000) FROM item WHERE id = 1 \
-                 AND round(price) > 0";
+    let large = "SELECT repeat(name, 1000), generate_series(1, 1000) FROM item WHERE id = 1 AND \
+                 round(price) > 0";
     let error = answer(&mut client, large).expect_err("more than max_finish_bytes");
     assert_eq!(code(&error), "54000", "{error:?}");
     assert_eq!(answer(&mut client, &narrow).expect("three").len(), 3);
