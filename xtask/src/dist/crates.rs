@@ -19,6 +19,9 @@ pub const PART: Part = Part {
     check,
 };
 
+/// Files that each package must have.
+const FILES: [&str; 3] = ["src/lib.rs", "LICENSE-MIT", "LICENSE-APACHE"];
+
 /// A dry run: packages are built and compiled, but not uploaded.
 fn make(_: &Context) -> anyhow::Result<Vec<PathBuf>> {
     let metadata = workspace::metadata()?;
@@ -72,7 +75,7 @@ fn check(_: &Context) -> anyhow::Result<String> {
 
 fn holds_what_a_user_needs(path: &Path, folder: &str) -> anyhow::Result<()> {
     let list = read(program("tar").args(["--list", "--file"]).arg(path))?;
-    for file in ["src/lib.rs", "LICENSE-MIT", "LICENSE-APACHE"] {
+    for file in FILES {
         let wanted = format!("{folder}/{file}");
         ensure!(
             list.lines().any(|line| line == wanted),
@@ -100,6 +103,27 @@ fn holds_what_a_user_needs(path: &Path, folder: &str) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The check of the packages says so too, but only once all of them are compiled.
+    #[test]
+    fn each_library_that_would_be_published_has_its_licences() {
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
+        let mut count = 0;
+        for entry in fs::read_dir(crates).unwrap() {
+            let folder = entry.unwrap().path();
+            let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+            let manifest: toml::Table = toml::from_str(&manifest).unwrap();
+            if manifest["package"].get("publish") != Some(&toml::Value::Boolean(true)) {
+                continue;
+            }
+            for file in FILES {
+                let path = folder.join(file);
+                assert!(path.is_file(), "{} is missing", path.display());
+            }
+            count += 1;
+        }
+        assert!(count > 10, "{count}");
+    }
 
     #[test]
     fn members_that_say_no_are_left_out() {
