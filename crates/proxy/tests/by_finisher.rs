@@ -92,7 +92,7 @@ fn an_error_of_the_finisher_fails_the_transaction() {
     assert_eq!(code(&error), "42883");
     assert_eq!(years(&mut client).len(), 5);
     let error = client.prepare("SELECT no_such FROM item WHERE round(price) = 1");
-    assert_eq!(code(&error.err().expect("no such column")), "42703");
+    assert_eq!(code(&error.expect_err("no such column")), "42703");
     assert_eq!(years(&mut client).len(), 5);
 }
 

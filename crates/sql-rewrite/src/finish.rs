@@ -81,13 +81,16 @@ impl Shape {
             query.limit_clause.is_some() || query.fetch.is_some(),
             shape.grouped,
         )?;
-        let having = select.having.as_ref();
-        let having = having.map(|having| shape.value(having, &mut lowering));
+        let having = select
+            .having
+            .as_ref()
+            .map(|having| shape.value(having, &mut lowering));
         let having = having.transpose()?.map(|(having, _)| having);
         let sorts = order_by.iter().map(|key| shape.sort(key, &mut lowering));
         let sorts = sorts.collect::<Result<Vec<_>, _>>()?;
         let distinct = matches!(select.distinct, Some(Distinct::Distinct));
         let fetched = std::mem::take(&mut lowering.fetched);
+        check_known(distinct || shape.grouped, &fetched, &lowering)?;
         let meetings = Meetings::new(lowering.analysis, &fetched, lowering.before);
         let others = filter.iter().chain(&having);
         shape.check_meetings(meetings, others.chain(sorts.iter().map(|sort| &sort.value)))?;
@@ -231,6 +234,23 @@ impl Shape {
             // PostgreSQL 7.5: NULL is greater than everything.
             nulls_first: key.options.nulls_first.unwrap_or(descending),
         })
+    }
+}
+
+/// Leaves rows to the finisher, if there is one, that the proxy would have to compare by a column
+/// of a type which it does not know.
+fn check_known(
+    compares_rows: bool,
+    fetched: &[Fetched],
+    lowering: &Lowering,
+) -> Result<(), Refusal> {
+    let is_unknown =
+        |one: &Fetched| one.logical.is_none() && one.sealed.is_none() && one.gathered.is_none();
+    match compares_rows && lowering.may_leave() && fetched.iter().any(is_unknown) {
+        true => Err(unsupported(
+            "DISTINCT or GROUP BY in the proxy beside a column of a type that it does not know",
+        )),
+        false => Ok(()),
     }
 }
 

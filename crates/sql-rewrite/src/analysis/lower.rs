@@ -295,7 +295,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Whether a finisher may answer in place of the proxy.
-    pub(super) fn may_leave(&self) -> bool {
+    pub(crate) fn may_leave(&self) -> bool {
         self.analysis.gathers && self.analysis.schema.has_finisher()
     }
 
