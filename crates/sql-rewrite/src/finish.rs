@@ -76,15 +76,10 @@ impl Shape {
         };
         let filter = part_condition(&mut select.selection, &mut lowering)?;
         let mut shape = Self::of_select(select, &order_by, &mut lowering)?;
-        check_locks(
-            &query.locks,
-            query.limit_clause.is_some() || query.fetch.is_some(),
-            shape.grouped,
-        )?;
-        let having = select
-            .having
-            .as_ref()
-            .map(|having| shape.value(having, &mut lowering));
+        let is_limited = query.limit_clause.is_some() || query.fetch.is_some();
+        check_locks(&query.locks, is_limited, shape.grouped)?;
+        let having = select.having.as_ref();
+        let having = having.map(|having| shape.value(having, &mut lowering));
         let having = having.transpose()?.map(|(having, _)| having);
         let sorts = order_by.iter().map(|key| shape.sort(key, &mut lowering));
         let sorts = sorts.collect::<Result<Vec<_>, _>>()?;
