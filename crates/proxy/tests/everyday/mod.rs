@@ -256,6 +256,20 @@ impl Pair {
         })
     }
 
+    /// Each statement is answered as on the plain server, or refused as its line says.
+    #[track_caller]
+    fn assert_all(&mut self, statements: &[&str]) {
+        let mut wrong = Vec::new();
+        let wanted = std::env::var("STRONGROOM_STATEMENT").unwrap_or_default();
+        for line in statements.iter().filter(|line| line.contains(&wanted)) {
+            for way in [Way::Simple, Way::Text, Way::Binary] {
+                wrong.extend(self.check(line, way));
+            }
+        }
+        let count = wrong.len();
+        assert!(wrong.is_empty(), "{count} wrong\n{}", wrong.join("\n"));
+    }
+
     /// What is wrong with a statement; None: nothing.
     fn check(&mut self, line: &str, way: Way) -> Option<String> {
         let mut parts = line.split(" ## ");
@@ -289,39 +303,18 @@ impl Pair {
 
 #[test]
 fn everyday_statements_answer_as_on_a_plain_server_or_say_why_not() {
-    if !server_testkit::is_installed() {
+    let Some((_server, _setup, mut pair)) = pair_with(Setup::start) else {
         return;
-    }
-    let (server, setup) = (Postgres::start(), Setup::start(RULES));
-    let mut pair = Pair {
-        plain: server.connect(),
-        proxy: setup.connect(),
     };
-    for statement in CREATE {
-        pair.plain.batch_execute(statement).expect("made");
-        pair.proxy.batch_execute(statement).expect("made");
-    }
-    let mut wrong = Vec::new();
-    let wanted = std::env::var("STRONGROOM_STATEMENT").unwrap_or_default();
-    for line in STATEMENTS.iter().filter(|line| line.contains(&wanted)) {
-        for way in [Way::Simple, Way::Text, Way::Binary] {
-            wrong.extend(pair.check(line, way));
-        }
-    }
-    assert!(
-        wrong.is_empty(),
-        "{} wrong\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
+    pair.assert_all(STATEMENTS);
 }
 
-/// A plain server and a proxy with a finisher, both with the tables and their rows.
-fn pair_with_finisher() -> Option<(Postgres, Setup, Pair)> {
+/// A plain server and a proxy, both with the tables and their rows.
+fn pair_with(start: impl Fn(&str) -> Setup) -> Option<(Postgres, Setup, Pair)> {
     if !server_testkit::is_installed() {
         return None;
     }
-    let (server, setup) = (Postgres::start(), Setup::start_with_finisher(RULES));
+    let (server, setup) = (Postgres::start(), start(RULES));
     let mut pair = Pair {
         plain: server.connect(),
         proxy: setup.connect(),
@@ -335,28 +328,15 @@ fn pair_with_finisher() -> Option<(Postgres, Setup, Pair)> {
 
 #[test]
 fn the_finisher_answers_as_a_plain_server() {
-    let Some((_server, _setup, mut pair)) = pair_with_finisher() else {
+    let Some((_server, _setup, mut pair)) = pair_with(Setup::start_with_finisher) else {
         return;
     };
-    let mut wrong = Vec::new();
-    let wanted = std::env::var("STRONGROOM_STATEMENT").unwrap_or_default();
-    let lines = by_finisher::STATEMENTS.iter();
-    for line in lines.filter(|line| line.contains(&wanted)) {
-        for way in [Way::Simple, Way::Text, Way::Binary] {
-            wrong.extend(pair.check(line, way));
-        }
-    }
-    assert!(
-        wrong.is_empty(),
-        "{} wrong\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
+    pair.assert_all(by_finisher::STATEMENTS);
 }
 
 #[test]
 fn a_finisher_changes_no_answer_of_everyday_statements() {
-    let Some((_server, _setup, mut pair)) = pair_with_finisher() else {
+    let Some((_server, _setup, mut pair)) = pair_with(Setup::start_with_finisher) else {
         return;
     };
     let mut wrong = Vec::new();

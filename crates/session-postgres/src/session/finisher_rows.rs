@@ -3,6 +3,7 @@
 use wire_postgres::Header;
 use wire_postgres::backend::{self, kind};
 
+use super::rows::write_plain_description;
 use crate::finisher::FinisherRows;
 
 /// An answer of the finisher.
@@ -69,15 +70,7 @@ fn first_rows(messages: &[u8], rows_max: usize) -> (usize, u64) {
 
 /// Writes a RowDescription, of which the body is given, with these formats; NoData if it is empty.
 pub(super) fn write_description(columns: &[u8], formats: &[i16], out: &mut Vec<u8>) {
-    let Ok(mut fields) = backend::read_row_description(columns) else {
-        return backend::write_empty(kind::NO_DATA, out);
-    };
-    for (index, field) in fields.iter_mut().enumerate() {
-        field.format = match formats {
-            [] => 0,
-            [one] => *one,
-            many => many.get(index).copied().unwrap_or(0),
-        };
+    if write_plain_description(columns, formats, out).is_err() {
+        backend::write_empty(kind::NO_DATA, out);
     }
-    backend::write_row_description(&fields, out);
 }
