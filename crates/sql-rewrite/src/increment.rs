@@ -3,6 +3,7 @@
 
 use std::ops::ControlFlow;
 
+use semantics_postgres::check_assignment;
 use sqlparser::ast::{
     Assignment as Set, AssignmentTarget, BinaryOperator, Expr, Query, SelectItem, SetExpr,
     Statement, TableFactor, Update, Visit, Visitor,
@@ -19,7 +20,7 @@ use crate::{
     Plan, Purpose, ReadModifyWrite, Refusal, RelationKind, Schema, Source, Table, Template,
     Translated, guard, locks,
 };
-use sql_plan::unsupported;
+use sql_plan::{refuse, unsupported};
 
 /// The plan of an UPDATE that the server cannot do alone.
 pub(crate) fn of_update(update: &Update, schema: &Schema) -> Result<Plan, Refusal> {
@@ -140,8 +141,16 @@ fn lower(
     };
     let mut assignments = Vec::new();
     for (column, _, value) in computed {
-        let logical = lowering.analysis.column(*column).logical;
-        let (value, _) = lowering.lower(value, Some(logical))?;
+        let target = lowering.analysis.column(*column);
+        let (value, own) = lowering.lower(value, Some(target.logical))?;
+        if let Some(own) = own {
+            let checked = check_assignment(&target.column, own, target.logical);
+            checked.map_err(|error| {
+                refuse(error.message)
+                    .with_state(error.sqlstate)
+                    .with_hint("You will need to rewrite or cast the expression.")
+            })?;
+        }
         assignments.push(Assignment {
             column: *column,
             value,

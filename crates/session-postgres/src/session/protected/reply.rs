@@ -12,6 +12,7 @@ use crate::session::failure::write_error;
 use crate::session::finishing;
 use crate::session::prepared::ChangedBy;
 use crate::session::rows::{self, RowError};
+use crate::session::shown;
 use crate::session::statements::StatementMessages;
 
 impl Protected {
@@ -426,7 +427,7 @@ impl Protected {
             }
             _ => match refused {
                 Some(failure) => write_error(&failure, outputs.to_client),
-                None => outputs.to_client.extend_from_slice(message),
+                None => self.pass_error(body, message, outputs)?,
             },
         }
         if matches!(
@@ -438,6 +439,20 @@ impl Protected {
             return Ok(());
         }
         self.skip(outputs);
+        Ok(())
+    }
+
+    /// Gives the client an error of the server, with the client's values in place of sealed ones.
+    fn pass_error(
+        &self,
+        body: &[u8],
+        message: &[u8],
+        outputs: &mut Outputs<'_>,
+    ) -> Result<(), End> {
+        let can_be_written = self.settings.encoding().check().is_ok();
+        let loaded = self.schema.loaded().ok().filter(|_| can_be_written);
+        let opening = loaded.map(|loaded| (&**loaded, self.settings.context()));
+        shown::write_error_of_server(body, message, opening, outputs.to_client)?;
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use sqlparser::ast::{
 use sqlstate::SqlState;
 
 use super::{Lowering, Typed, as_read, both, compare, known, shape, truth};
+use crate::analysis::Constant;
 use crate::analysis::any::{Listed, not_listed};
 use crate::analysis::function::argument_expression;
 use crate::type_limits::without_limits;
@@ -313,11 +314,25 @@ impl Lowering<'_, '_> {
         Ok((case, logical.map(without_limits)))
     }
 
+    /// An argument of a function that takes any type, so that a parameter has none of it.
+    fn any_type(&mut self, argument: &Expr) -> Result<Typed, Refusal> {
+        let text = LogicalType::Text;
+        match Constant::of(argument)? {
+            Some(constant) if constant.cast.is_none() && constant.parameter().is_some() => {
+                if let Source::Parameter(number) = constant.source {
+                    self.analysis.parameters.compute(number);
+                }
+                Ok((Expression::Value(constant.source, text), Some(text)))
+            }
+            _ => self.lower(argument, Some(text)),
+        }
+    }
+
     /// `concat(…)` of texts: NULL is left out.
     fn concatenation(&mut self, arguments: &[Expr]) -> Result<Typed, Refusal> {
         let mut joined: Option<Expression> = None;
         for argument in arguments {
-            let (value, logical) = self.lower(argument, Some(LogicalType::Text))?;
+            let (value, logical) = self.any_type(argument)?;
             if !matches!(logical, Some(LogicalType::Text | LogicalType::Varchar(_))) {
                 return Err(unsupported("concat of other types than text in the proxy"));
             }

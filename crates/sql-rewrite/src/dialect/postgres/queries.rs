@@ -62,8 +62,8 @@ pub fn answers_of(asked: Vec<Answer>) -> Vec<Answer> {
 }
 
 /// What [`crate::SessionFacts`] holds: schemas that unqualified names are looked up in, without a
-/// second column; then temporary relations, the database's name, and settings with their names.
-/// The name comes as it is stored, byte for byte, whatever the encoding of the client is.
+/// second column; then temporary relations, the database's name, settings with their names, and as
+/// one of them what decides how letters change their case: provider, encoding and locale. The name comes as it is stored, byte for byte, whatever the encoding of the client is.
 const SESSION: &str = "\
 SELECT own.fact, own.kind
   FROM (SELECT path.name::pg_catalog.text AS fact, NULL::pg_catalog.text AS kind, path.place
@@ -79,6 +79,15 @@ SELECT own.fact, own.kind
         SELECT pg_catalog.encode(
                  pg_catalog.convert_to(pg_catalog.current_database()::pg_catalog.text,
                                        pg_catalog.getdatabaseencoding()), 'hex'), 'database', 0
+        UNION ALL
+        SELECT pg_catalog.concat_ws(
+                 ' ', COALESCE(d.facts OPERATOR(pg_catalog.->>) 'datlocprovider', 'c'),
+                 pg_catalog.getdatabaseencoding(),
+                 COALESCE(d.facts OPERATOR(pg_catalog.->>) 'datlocale',
+                          d.facts OPERATOR(pg_catalog.->>) 'daticulocale',
+                          d.facts OPERATOR(pg_catalog.->>) 'datctype')), 'letters', 0
+          FROM (SELECT pg_catalog.to_jsonb(own) AS facts FROM pg_catalog.pg_database own
+                 WHERE own.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()) AS d
         UNION ALL
         SELECT pg_catalog.current_setting(setting.name), setting.name, 0
           FROM pg_catalog.unnest(ARRAY['TimeZone', 'DateStyle', 'client_encoding',
@@ -153,8 +162,8 @@ SELECT pg_catalog.concat_ws(
          WHERE d.classid OPERATOR(pg_catalog.=)
                pg_catalog.to_regclass('pg_catalog.pg_publication_namespace')) AS own(version)";
 
-/// Sets, until the transaction ends, what the texts of views, functions and types depend on. Names
-/// are looked up in `pg_catalog` alone, so that all others are printed with their schemas:
+/// Sets, until the transaction ends, what the texts of views, functions and types depend on, and how
+/// they are sent: what the proxy reads is UTF-8, whatever the client's encoding is. Names are looked up in `pg_catalog` alone, so that all others are printed with their schemas:
 /// temporary ones too, which come first unless they are named. What was set before is kept beside.
 const PIN: &str = "\
 SELECT pg_catalog.set_config('strongroom.search_path',
@@ -163,6 +172,9 @@ SELECT pg_catalog.set_config('strongroom.search_path',
                              pg_catalog.current_setting('standard_conforming_strings'), true),
        pg_catalog.set_config('strongroom.quote_all_identifiers',
                              pg_catalog.current_setting('quote_all_identifiers'), true),
+       pg_catalog.set_config('strongroom.client_encoding',
+                             pg_catalog.current_setting('client_encoding'), true),
+       pg_catalog.set_config('client_encoding', 'UTF8', true),
        pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true),
        pg_catalog.set_config('standard_conforming_strings', 'on', true),
        pg_catalog.set_config('quote_all_identifiers', 'off', true)";
@@ -176,7 +188,9 @@ SELECT pg_catalog.set_config('search_path',
                                'strongroom.standard_conforming_strings'), true),
        pg_catalog.set_config('quote_all_identifiers',
                              pg_catalog.current_setting(
-                               'strongroom.quote_all_identifiers'), true)";
+                               'strongroom.quote_all_identifiers'), true),
+       pg_catalog.set_config('client_encoding',
+                             pg_catalog.current_setting('strongroom.client_encoding'), true)";
 
 /// Relations of users: number, schema, name, kind, whether triggers fire or rules rewrite, text
 /// of a view, how and by which columns it is partitioned.
