@@ -205,7 +205,8 @@ fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
             answers
         }
     };
-    let (schema, errors) = Schema::build_anyway(&parts.columns, &answers);
+    let (mut schema, errors) = Schema::build_anyway(&parts.columns, &answers);
+    schema.catalogue.finisher.is_there = parts.finish.is_some();
     let mut output = io::stdout().lock();
     if !errors.is_empty() {
         writeln!(
@@ -247,11 +248,12 @@ fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// The possible outcomes for a statement, for the summary.
-const KINDS: [&str; 6] = [
+const KINDS: [&str; 7] = [
     "passed on",
     "done by the server",
     "computed from old values",
     "finished by the proxy",
+    "evaluated by the finisher",
     "copied",
     "refused",
 ];
@@ -262,8 +264,9 @@ fn kind(how: &How) -> usize {
         How::Server => 1,
         How::ReadModifyWrite => 2,
         How::Finished => 3,
-        How::Copied => 4,
-        How::Refused(_) => 5,
+        How::ByFinisher => 4,
+        How::Copied => 5,
+        How::Refused(_) => 6,
     }
 }
 

@@ -25,6 +25,9 @@ pub struct Config {
     /// What is protected. None: everything passes.
     #[serde(default)]
     pub columns: Rules,
+    /// A server of the proxy's own that answers queries over the rows that it has opened. None:
+    /// such queries are refused.
+    pub finish: Option<FinishConfig>,
 }
 
 /// The same file for programs other than the proxy. Each part may be missing.
@@ -38,6 +41,29 @@ pub struct Parts {
     /// See [`Config::columns`].
     #[serde(default)]
     pub columns: Rules,
+    /// See [`Config::finish`].
+    pub finish: Option<FinishConfig>,
+}
+
+/// `[finish]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FinishConfig {
+    /// What answers.
+    pub engine: FinishEngine,
+    /// The folder of its programs. None: the usual folders of packages.
+    pub programs: Option<PathBuf>,
+    /// The user of the operating system that it runs as. None: that of the proxy. PostgreSQL does
+    /// not run as root.
+    pub run_as: Option<String>,
+}
+
+/// A server that answers queries for the proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FinishEngine {
+    /// PostgreSQL of the server's own major version, as a child of the proxy.
+    Postgres,
 }
 
 /// `[proxy]`
@@ -324,6 +350,10 @@ impl Config {
         }
         for path in [&mut proxy.logins, &mut proxy.socket].into_iter().flatten() {
             *path = folder.join(&path);
+        }
+        let finish = config.finish.as_mut();
+        if let Some(programs) = finish.and_then(|finish| finish.programs.as_mut()) {
+            *programs = folder.join(&programs);
         }
         let password = proxy.watch.as_mut().and_then(|own| own.password.as_mut());
         let password = password.and_then(|password| password.file.as_mut());

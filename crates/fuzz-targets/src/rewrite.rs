@@ -260,6 +260,11 @@ fn check(text: &str, planned: &[Planned]) {
                 parts.into_iter().flatten().for_each(check_sent);
             }
             Plan::Finish(finish) => check_sent(&finish.fetch),
+            Plan::Finisher(query) => check_sent(&query.fetch),
+            Plan::FinisherWrite(plan) => {
+                check_sent(&plan.query.fetch);
+                check_sent(&plan.write);
+            }
             Plan::Copy(copy) => check_text(&copy.template.render(|_, _| {})),
         }
         let _ = sql_rewrite::describe(plan, &SCHEMA);

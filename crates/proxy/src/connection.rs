@@ -13,10 +13,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use session_core::counters::add;
-use session_core::{Outbox, Watching};
+use session_core::{Outbox, StatementError, Watching};
 use session_postgres::Session;
+use session_postgres::finisher::FinisherAnswer;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::futures::OwnedNotified;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::cancel::Ticket;
@@ -61,6 +63,8 @@ pub struct Connection {
     watching: Option<Watching>,
     /// What the client waits for before it is sent more.
     announced: Vec<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    /// The question to the finisher, at most one. It ends with the session.
+    finishing: JoinSet<FinisherAnswer>,
     client_is_gone: bool,
 }
 
@@ -84,6 +88,7 @@ impl Connection {
             deadline: Some(Box::pin(sleep_until(deadline))),
             watching: None,
             announced: Vec::new(),
+            finishing: JoinSet::new(),
             client_is_gone: false,
         }
     }
@@ -111,6 +116,7 @@ impl Connection {
             if self.shared.config.watch.is_some() {
                 self.note_watch();
             }
+            has_moved |= self.ask_finisher(context);
             match self.send_client(context) {
                 Sent::All => has_moved = true,
                 Sent::Nothing if self.session.has_ended() => return Poll::Ready(()),
@@ -147,6 +153,25 @@ impl Connection {
             Poll::Ready(_) => self.session.server_closed(),
             Poll::Pending => return false,
         }
+        true
+    }
+
+    /// Takes a question to the finisher, and its answer to the session.
+    fn ask_finisher(&mut self, context: &mut Context<'_>) -> bool {
+        if let Some(finishers) = &self.shared.finishers
+            && let Some(request) = self.session.take_finisher_request()
+        {
+            let finishers = Arc::clone(finishers);
+            // Its sockets belong to the runtime that outlives all workers.
+            let asking = async move { finishers.ask(request).await };
+            self.finishing.spawn_on(asking, &self.shared.main);
+        }
+        let Poll::Ready(Some(answer)) = self.finishing.poll_join_next(context) else {
+            return false;
+        };
+        self.session.finisher_answered(answer.unwrap_or_else(|_| {
+            FinisherAnswer::Failed(StatementError::defect("the finisher's task has ended"))
+        }));
         true
     }
 

@@ -9,7 +9,10 @@ use std::sync::{Arc, mpsc as channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use configuration::{Config, KeysError, ProxyConfig, TlsError, socket_path, warn_if_exposed};
+use configuration::{
+    Config, FinishConfig, KeysError, ProxyConfig, TlsError, socket_path, warn_if_exposed,
+};
+use finisher_postgres::{FinisherOptions, Finishers};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use session_core::Protection;
 use session_core::counters::add;
@@ -111,20 +114,8 @@ impl Server {
     pub fn start(config: &Config) -> Result<Self, StartError> {
         warn_of(config);
         let proxy = config.proxy.clone();
-        let protection = match (config.columns.tables.is_empty(), &config.keys) {
-            (true, _) => None,
-            (false, None) => return Err(StartError::Rules),
-            (false, Some(keys)) => {
-                config.columns.check().map_err(StartError::Contradiction)?;
-                let root = keys.read()?;
-                let rules = config.columns.clone();
-                let protection = proxy.limit(Protection::new(rules, root, configuration::now));
-                Some(Arc::new(match &proxy.watch {
-                    Some(watch) => protection.with_lease(watch.lease()),
-                    None => protection,
-                }))
-            }
-        };
+        let finishers = config.finish.as_ref().map(finishers);
+        let protection = protection(config, finishers.as_ref())?;
         if let Some(password) = proxy.watch.as_ref().and_then(|own| own.password.as_ref()) {
             password.read()?;
             warn_if_exposed(&password.source()?);
@@ -157,6 +148,7 @@ impl Server {
             connector,
             logins,
             protection,
+            finishers,
             main: runtime.handle().clone(),
             stop: Arc::default(),
             stop_level: AtomicU8::new(0),
@@ -294,6 +286,37 @@ impl Drop for Open<'_> {
         subtract(&self.metrics.connections_open, 1);
         self.load.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// What protects columns. None: there are no rules.
+fn protection(
+    config: &Config,
+    finishers: Option<&Arc<Finishers>>,
+) -> Result<Option<Arc<Protection>>, StartError> {
+    let keys = match (config.columns.tables.is_empty(), &config.keys) {
+        (true, _) => return Ok(None),
+        (false, None) => return Err(StartError::Rules),
+        (false, Some(keys)) => keys,
+    };
+    config.columns.check().map_err(StartError::Contradiction)?;
+    let protection = Protection::new(config.columns.clone(), keys.read()?, configuration::now);
+    let mut protection = config.proxy.limit(protection);
+    if let Some(watch) = &config.proxy.watch {
+        protection = protection.with_lease(watch.lease());
+    }
+    if let Some(finishers) = finishers.cloned() {
+        protection = protection.with_finisher(Arc::new(move |major| finishers.offers(major)));
+    }
+    Ok(Some(Arc::new(protection)))
+}
+
+/// Servers of the proxy's own, by `[finish]`. None is started before it is needed.
+fn finishers(finish: &FinishConfig) -> Arc<Finishers> {
+    Arc::new(Finishers::new(FinisherOptions {
+        programs: finish.programs.clone(),
+        run_as: finish.run_as.clone(),
+        ..FinisherOptions::default()
+    }))
 }
 
 fn runtime() -> io::Result<Runtime> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use configuration::ProxyConfig;
+use finisher_postgres::Finishers;
 use session_core::Protection;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -32,6 +33,8 @@ pub struct Shared {
     pub logins: Option<Logins>,
     /// Rules and what goes with them. None: everything passes.
     pub protection: Option<Arc<Protection>>,
+    /// Servers of the proxy's own that answer queries. None: there are none.
+    pub finishers: Option<Arc<Finishers>>,
     /// The runtime beside the workers', for what belongs to no session.
     pub main: Handle,
     /// Wakes sessions when [`Self::stop_level`] rises.

@@ -1,6 +1,7 @@
 //! All integration tests of the proxy, in one executable.
 
 mod altered;
+mod by_finisher;
 mod canary;
 mod columns;
 mod common;

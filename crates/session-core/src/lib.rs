@@ -48,7 +48,7 @@ pub use loaded::Loaded;
 pub use locked_rows::{LockedRead, LockedRows, RowName, SealedColumns, may_change_all};
 pub use modify::{Changed, Changes, Computation, Sealed, modification};
 pub use outbox::Outbox;
-pub use protection::{CHECK_INTERVAL, Freshness, Protection, Reading};
+pub use protection::{CHECK_INTERVAL, Freshness, OffersFinisher, Protection, Reading};
 pub use sealing::{Root, Sealer, unopened};
 pub use statement_error::{Fault, StatementError};
 pub use statements::{BoundConstants, Statement, UnboundConstants};

@@ -278,7 +278,7 @@ impl LockedRows {
                 (Plan::Pass(_) | Plan::One(..), Some(table)) => {
                     self.write_table(&plan.loaded.schema, table);
                 }
-                (Plan::Pass(_) | Plan::One(..) | Plan::Finish(_), None) => {}
+                (Plan::Pass(_) | Plan::One(..) | Plan::Finish(_) | Plan::Finisher(_), None) => {}
                 _ => self.forget(),
             },
         }

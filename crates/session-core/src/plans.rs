@@ -131,7 +131,10 @@ impl TextPlan {
         let role = match &self.planned.get(index)?.plan {
             Plan::Pass(_) | Plan::Copy(_) => return None,
             Plan::One(..) => Role::Only,
-            Plan::ReadModifyWrite(_) | Plan::Finish(_) => Role::Read,
+            Plan::ReadModifyWrite(_)
+            | Plan::Finish(_)
+            | Plan::Finisher(_)
+            | Plan::FinisherWrite(_) => Role::Read,
         };
         Some(ServerStatement { index, role })
     }
@@ -148,11 +151,11 @@ impl TextPlan {
     /// unchanged, or the proxy makes the rows.
     pub fn answering(&self, index: usize) -> Option<ServerStatement> {
         match &self.planned.get(index)?.plan {
-            Plan::ReadModifyWrite(_) => Some(ServerStatement {
+            Plan::ReadModifyWrite(_) | Plan::FinisherWrite(_) => Some(ServerStatement {
                 index,
                 role: Role::Write,
             }),
-            Plan::Finish(_) => None,
+            Plan::Finish(_) | Plan::Finisher(_) => None,
             Plan::Pass(_) | Plan::One(..) | Plan::Copy(_) => self.front(index),
         }
     }
@@ -166,6 +169,9 @@ impl TextPlan {
             (Plan::ReadModifyWrite(modify), Role::Write) => Some(&modify.write),
             (Plan::ReadModifyWrite(modify), Role::WriteByKey) => modify.write_by_key.as_ref(),
             (Plan::Finish(finish), Role::Read) => Some(&finish.fetch),
+            (Plan::Finisher(query), Role::Read) => Some(&query.fetch),
+            (Plan::FinisherWrite(plan), Role::Read) => Some(&plan.query.fetch),
+            (Plan::FinisherWrite(plan), Role::Write) => Some(&plan.write),
             _ => None,
         }
     }
@@ -226,7 +232,9 @@ impl TextPlan {
 fn takes_steps(plan: &Plan) -> bool {
     match plan {
         Plan::Pass(_) | Plan::One(..) | Plan::Copy(_) => false,
-        Plan::ReadModifyWrite(_) | Plan::Finish(_) => true,
+        Plan::ReadModifyWrite(_) | Plan::Finish(_) | Plan::Finisher(_) | Plan::FinisherWrite(_) => {
+            true
+        }
     }
 }
 
@@ -242,6 +250,10 @@ fn parts(plan: &Plan) -> Vec<(Role, &Translated)> {
             both.into_iter().chain(by_key).collect()
         }
         Plan::Finish(finish) => vec![(Role::Read, &finish.fetch)],
+        Plan::Finisher(query) => vec![(Role::Read, &query.fetch)],
+        Plan::FinisherWrite(plan) => {
+            vec![(Role::Read, &plan.query.fetch), (Role::Write, &plan.write)]
+        }
     }
 }
 

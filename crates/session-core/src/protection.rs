@@ -38,6 +38,9 @@ pub const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// How many warnings are remembered, so that each is logged once.
 const WARNINGS_MAX: usize = 1000;
 
+/// Whether there is a finisher for servers of a major version.
+pub type OffersFinisher = Arc<dyn Fn(u16) -> bool + Send + Sync>;
+
 /// Limits on what one statement may cost the proxy.
 struct Limits {
     /// Rows fetched to finish one statement.
@@ -46,6 +49,15 @@ struct Limits {
     finish_bytes_max: usize,
     /// Bytes of a field of COPY.
     field_size_max: usize,
+}
+
+/// How long a schema is taken for that of the server.
+#[derive(Default)]
+struct Intervals {
+    /// How often sessions check it. None: never.
+    check: Option<Duration>,
+    /// How long it is valid after the server was last heard. None: no database is watched.
+    lease: Option<Duration>,
 }
 
 /// What all sessions share.
@@ -60,8 +72,8 @@ pub struct Protection {
     versions: AtomicU64,
     warnings: Mutex<HashSet<String>>,
     limits: Limits,
-    check_interval: Option<Duration>,
-    lease: Option<Duration>,
+    intervals: Intervals,
+    offers_finisher: Option<OffersFinisher>,
     /// Microseconds since 2000-01-01.
     now: fn() -> i64,
 }
@@ -119,8 +131,8 @@ impl Protection {
                 finish_bytes_max: FINISH_BYTES_MAX,
                 field_size_max: FIELD_SIZE_MAX,
             },
-            check_interval: None,
-            lease: None,
+            intervals: Intervals::default(),
+            offers_finisher: None,
             now,
         }
     }
@@ -158,15 +170,29 @@ impl Protection {
     /// the server.
     #[must_use]
     pub fn with_check_interval(mut self, interval: Duration) -> Self {
-        self.check_interval = Some(interval);
+        self.intervals.check = Some(interval);
         self
     }
 
     /// Has each database watched. A schema is valid for this long after the server was last heard.
     #[must_use]
     pub fn with_lease(mut self, lease: Duration) -> Self {
-        self.lease = Some(lease);
+        self.intervals.lease = Some(lease);
         self
+    }
+
+    /// Sets which servers, by their major versions, have a finisher: whoever drives the sessions
+    /// answers their requests.
+    #[must_use]
+    pub fn with_finisher(mut self, offers: OffersFinisher) -> Self {
+        self.offers_finisher = Some(offers);
+        self
+    }
+
+    /// Whether queries to a server of this major version may be left to a finisher.
+    pub fn has_finisher(&self, major: u16) -> bool {
+        let offers = self.offers_finisher.as_ref();
+        offers.is_some_and(|offers| offers(major))
     }
 
     /// The limit of the bytes kept to finish one statement.
@@ -246,7 +272,7 @@ impl Protection {
 
     /// The schedule of checks of the catalogues of a database. None: there are no checks.
     pub fn freshness(&self, database: &str) -> Option<Arc<Freshness>> {
-        let interval = self.check_interval?;
+        let interval = self.intervals.check?;
         let mut databases = self.lock();
         let known = databases.entry(database.to_owned()).or_default();
         let freshness = known
@@ -257,7 +283,7 @@ impl Protection {
 
     /// The watch over a database. None: databases are not watched.
     pub fn watch(&self, name: &[u8], database: &str) -> Option<Arc<Watch>> {
-        let lease = self.lease?;
+        let lease = self.intervals.lease?;
         let mut databases = self.lock();
         let known = databases.entry(database.to_owned()).or_default();
         let new = || Arc::new(Watch::new(name, database, lease));

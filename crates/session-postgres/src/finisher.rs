@@ -82,6 +82,8 @@ pub struct Described {
 /// Rows of an answer.
 #[derive(Clone, PartialEq, Eq)]
 pub struct FinisherRows {
+    /// The body of RowDescription, with all formats 0.
+    pub row_description: Vec<u8>,
     /// DataRow messages.
     pub messages: Vec<u8>,
     /// How many.

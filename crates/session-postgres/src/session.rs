@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use crate::finisher::{FinisherAnswer, FinisherRequest};
 use session_core::{Announced, Database, Outbox, Protection, Watch};
 use sqlstate::SqlState;
 use wire_postgres::backend::{self, Failure};
@@ -17,12 +18,17 @@ use wire_postgres::frontend;
 use wire_postgres::{FrameError, Header, Malformed};
 
 mod answers;
+mod arrays;
 mod copying;
 mod due;
 mod failure;
 mod fetched;
+mod finisher_link;
+mod finisher_rows;
 mod finishing;
 mod format;
+mod found;
+mod gathering;
 mod incoming;
 mod load;
 mod names;
@@ -263,7 +269,10 @@ impl Session {
 
     /// Whether more may be read from the server.
     pub fn wants_server(&self) -> bool {
-        !self.has_ended() && self.to_client.waiting() < WAITING_MAX
+        let protected = self.protected.as_ref();
+        !self.has_ended()
+            && protected.is_none_or(|protected| !protected.awaits_finisher())
+            && self.to_client.waiting() < WAITING_MAX
     }
 
     /// The key for cancel requests. It is given once, as soon as it is known.
@@ -280,6 +289,22 @@ impl Session {
     pub fn take_announced(&mut self) -> Vec<Announced> {
         let protected = self.protected.as_mut();
         protected.map_or_else(Vec::new, |protected| protected.take_announced())
+    }
+
+    /// A question for the finisher, once. Nothing more is processed until the answer.
+    pub fn take_finisher_request(&mut self) -> Option<FinisherRequest> {
+        self.protected.as_mut()?.take_finisher_request()
+    }
+
+    /// Takes the finisher's answer, and then what has waited for it.
+    pub fn finisher_answered(&mut self, answer: FinisherAnswer) {
+        if self.phase == Phase::Ended {
+            return;
+        }
+        match self.with_protected(|own, outputs| own.finisher_answered(answer, outputs)) {
+            Ok(()) => self.server_bytes(&[]),
+            Err(End(failure)) => self.end(&failure),
+        }
     }
 
     fn is_between_transactions(&self) -> bool {
@@ -389,6 +414,11 @@ impl Session {
                     };
                     self.pass(side, &bytes[run..at]);
                     self.read(side, header.kind, message)?;
+                    run = at;
+                    let protected = self.protected.as_mut();
+                    if side == Side::Client && protected.is_some_and(|own| own.wants_again()) {
+                        break;
+                    }
                     at += header.size;
                     run = at;
                 }
@@ -434,6 +464,14 @@ impl Session {
     fn action(&mut self, side: Side, kind: u8) -> MessageAction {
         match (side, self.phase) {
             (_, Phase::Ended) => MessageAction::Wait,
+            (Side::Server, Phase::Ready)
+                if self
+                    .protected
+                    .as_ref()
+                    .is_some_and(|own| own.awaits_finisher()) =>
+            {
+                MessageAction::Wait
+            }
             (Side::Client, Phase::Authenticating { sasl_begins, .. }) => match kind {
                 frontend::kind::PASSWORD if sasl_begins => MessageAction::Read,
                 frontend::kind::PASSWORD | frontend::kind::TERMINATE => MessageAction::Pass,

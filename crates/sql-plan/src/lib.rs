@@ -10,6 +10,7 @@
 mod column_id;
 mod effects;
 mod expression;
+mod finisher;
 mod plan;
 mod refusal;
 mod rules;
@@ -20,6 +21,7 @@ pub use effects::{Effects, ObjectEffect, TransactionEffect, Use};
 pub use expression::{
     AggregateFunction, BinaryOperator, Expression, Literal, ScalarFunction, Source, UnaryOperator,
 };
+pub use finisher::{Element, FetchedColumnPlan, FetchedRelation, FinisherQuery, FinisherWrite};
 pub use plan::{
     Aggregate, Assignment, Copy, CopyFormat, Current, Finish, GroupKey, Plan, Planned,
     ReadModifyWrite, Sort,

@@ -5,8 +5,8 @@ use std::ops::Range;
 use column_value::LogicalType;
 
 use crate::{
-    AggregateFunction, ColumnId, Effects, Expression, Form, Hole, LockKey, OutputKind, Template,
-    Translated,
+    AggregateFunction, ColumnId, Effects, Expression, FinisherQuery, FinisherWrite, Form, Hole,
+    LockKey, OutputKind, Template, Translated,
 };
 
 /// One statement of a text, and what to do for it.
@@ -30,6 +30,10 @@ pub enum Plan {
     ReadModifyWrite(Box<ReadModifyWrite>),
     /// The proxy fetches rows, and computes the answer from them.
     Finish(Box<Finish>),
+    /// The proxy fetches rows, and the finisher computes the answer from them.
+    Finisher(Box<FinisherQuery>),
+    /// The finisher finds rows and computes values, and the proxy writes them.
+    FinisherWrite(Box<FinisherWrite>),
     /// `COPY` of a protected table.
     Copy(Box<Copy>),
 }
@@ -41,6 +45,8 @@ impl Plan {
             Self::Pass(effects) | Self::One(_, effects) => effects,
             Self::ReadModifyWrite(modify) => &modify.effects,
             Self::Finish(finish) => &finish.effects,
+            Self::Finisher(query) => &query.effects,
+            Self::FinisherWrite(write) => &write.query.effects,
             Self::Copy(copy) => &copy.effects,
         }
     }
@@ -51,6 +57,8 @@ impl Plan {
             Self::Pass(effects) | Self::One(_, effects) => effects,
             Self::ReadModifyWrite(modify) => &mut modify.effects,
             Self::Finish(finish) => &mut finish.effects,
+            Self::Finisher(query) => &mut query.effects,
+            Self::FinisherWrite(write) => &mut write.query.effects,
             Self::Copy(copy) => &mut copy.effects,
         }
     }
@@ -65,7 +73,11 @@ impl Plan {
                 let mut holes = translated.holes.iter();
                 holes.any(|hole| hole.form != Form::Plain) || !translated.outputs.is_empty()
             }
-            Self::ReadModifyWrite(_) | Self::Finish(_) | Self::Copy(_) => true,
+            Self::ReadModifyWrite(_)
+            | Self::Finish(_)
+            | Self::Finisher(_)
+            | Self::FinisherWrite(_)
+            | Self::Copy(_) => true,
         }
     }
 
@@ -75,7 +87,11 @@ impl Plan {
         match self {
             Self::Pass(_) => true,
             Self::One(translated, _) => translated.template.is_ascii(),
-            Self::ReadModifyWrite(_) | Self::Finish(_) | Self::Copy(_) => false,
+            Self::ReadModifyWrite(_)
+            | Self::Finish(_)
+            | Self::Finisher(_)
+            | Self::FinisherWrite(_)
+            | Self::Copy(_) => false,
         }
     }
 }

@@ -122,6 +122,12 @@ impl<'s> Analysis<'s> {
         Ok((second, value))
     }
 
+    /// Checks that no parameter that is sealed or computed with is also sent in clear.
+    pub fn check_parameters(&self) -> Result<(), Refusal> {
+        self.parameters
+            .check(&self.sealed_parameters(), self.schema)
+    }
+
     fn sealed_parameters(&self) -> BTreeMap<usize, Form> {
         let mut sealed = BTreeMap::new();
         for hole in &self.holes {

@@ -15,6 +15,15 @@ pub fn describe(plan: &Plan, schema: &Schema) -> String {
         Plan::One(translated, _) => describe_translated(&mut text, "one", translated, schema),
         Plan::ReadModifyWrite(plan) => describe_increment(&mut text, plan, schema),
         Plan::Finish(plan) => describe_finish(&mut text, plan, schema),
+        Plan::Finisher(plan) => {
+            describe_translated(&mut text, "fetch", &plan.fetch, schema);
+            line(&mut text, "finisher", &plan.text);
+        }
+        Plan::FinisherWrite(plan) => {
+            describe_translated(&mut text, "fetch", &plan.query.fetch, schema);
+            line(&mut text, "finisher", &plan.query.text);
+            describe_translated(&mut text, "write", &plan.write, schema);
+        }
         Plan::Copy(copy) => describe_copy(&mut text, copy, schema),
     }
     text

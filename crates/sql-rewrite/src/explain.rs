@@ -321,6 +321,8 @@ pub enum How {
     ReadModifyWrite,
     /// The proxy fetches rows and finishes.
     Finished,
+    /// The proxy fetches rows, and the finisher answers.
+    ByFinisher,
     /// `COPY`: rows are sealed or opened as they pass.
     Copied,
     /// It is refused.
@@ -334,6 +336,7 @@ impl How {
             Plan::One(..) => Self::Server,
             Plan::ReadModifyWrite(_) => Self::ReadModifyWrite,
             Plan::Finish(_) => Self::Finished,
+            Plan::Finisher(_) | Plan::FinisherWrite(_) => Self::ByFinisher,
             Plan::Copy(_) => Self::Copied,
         }
     }
@@ -347,6 +350,9 @@ impl How {
                 "rows are read and locked, computed by the proxy, written".to_owned()
             }
             Self::Finished => "finished by the proxy, over the rows that it fetches".to_owned(),
+            Self::ByFinisher => {
+                "evaluated by the finisher, over the rows that the proxy fetches".to_owned()
+            }
             Self::Copied => "copied; rows are sealed or opened by the proxy".to_owned(),
             Self::Refused(refusal) => match &refusal.hint {
                 None => format!("refused: {}", refusal.message),

@@ -254,7 +254,8 @@ fn has_plain_text(value: &Expression, keys: &[Key], lowering: &Lowering) -> bool
         Expression::Column(index) => {
             let fetched = &lowering.fetched[*index];
             let is_known = fetched.logical.is_some_and(|logical| !logical.is_text());
-            fetched.sealed.is_none() && fetched.gathered.is_none() && !is_known
+            let is_plain = fetched.sealed.is_none() && fetched.gathered.is_none();
+            (is_plain || lowering.analysis.schema.leaves_text_order()) && !is_known
         }
         Expression::Group(index) => of(&keys[*index].1.value),
         Expression::Binary(BinaryOperator::Concatenate, left, right) => of(left) || of(right),

@@ -107,7 +107,7 @@ fn changes_key(update: &Update, table: &Table, dialect: Dialect) -> bool {
 
 /// Rows are locked as UPDATE would lock them: those that refer to a row by a foreign key must not
 /// wait for it. The parser does not know the words.
-fn locked_as_written(mut read: Template) -> Template {
+pub(crate) fn locked_as_written(mut read: Template) -> Template {
     if let Some(Piece::Text(last)) = read.pieces.last_mut()
         && let Some(before) = last.strip_suffix("FOR UPDATE")
     {
@@ -202,22 +202,34 @@ fn updated_table<'s>(
     update: &Update,
     analysis: &Analysis<'s>,
 ) -> Result<(&'s Table, String), Refusal> {
-    let TableFactor::Table { name, alias, .. } = &update.table.relation else {
+    let found = protected_table(&update.table.relation, analysis.schema)?;
+    let TableFactor::Table { alias, .. } = &update.table.relation else {
         return Err(unsupported("UPDATE of what is no table"));
     };
-    let (schema, table) = analysis
-        .dialect()
+    let name = alias.as_ref().map_or_else(
+        || found.name.clone(),
+        |alias| analysis.dialect().fold(&alias.name),
+    );
+    Ok((found, name))
+}
+
+/// The protected table that a statement writes.
+pub(crate) fn protected_table<'s>(
+    factor: &TableFactor,
+    schema: &'s Schema,
+) -> Result<&'s Table, Refusal> {
+    let TableFactor::Table { name, .. } = factor else {
+        return Err(unsupported("a statement that writes what is no table"));
+    };
+    let (own, table) = schema
+        .dialect
         .split(name)
         .ok_or_else(|| unsupported("a computed name"))?;
-    let found = analysis.schema.find(schema.as_deref(), &table);
+    let found = schema.find(own.as_deref(), &table);
     let found = found.filter(|found| found.kind == RelationKind::Table && found.is_protected());
-    let found = found.ok_or_else(|| {
+    found.ok_or_else(|| {
         unsupported("computing a column of a table that is not protected from one that is")
-    })?;
-    let name = alias
-        .as_ref()
-        .map_or(table, |alias| analysis.dialect().fold(&alias.name));
-    Ok((found, name))
+    })
 }
 
 /// Refuses a query in what the server does row by row: for the second row it would see what was
@@ -239,7 +251,7 @@ fn check_queries(
     )
 }
 
-fn has_query<T: Visit>(part: &T) -> bool {
+pub(crate) fn has_query<T: Visit>(part: &T) -> bool {
     part.visit(&mut Queries).is_break()
 }
 
@@ -254,10 +266,10 @@ impl Visitor for Queries {
     }
 }
 
-type Computed = (ColumnId, AssignmentTarget, Expr);
+pub(crate) type Computed = (ColumnId, AssignmentTarget, Expr);
 
 /// Assignments that the server can do, and those that need old values.
-fn part_assignments(
+pub(crate) fn part_assignments(
     update: &Update,
     table: &Table,
     analysis: &Analysis,
@@ -365,6 +377,11 @@ fn writing(
 
 /// Finds the row by its locator.
 fn locate(update: &mut Update, name: &str, analysis: &mut Analysis) {
+    update.selection = locate_rows(name, analysis);
+}
+
+/// The condition that finds a row by its locator.
+pub(crate) fn locate_rows(name: &str, analysis: &mut Analysis) -> Option<Expr> {
     let dialect = analysis.dialect();
     let equal = dialect
         .row_locator()
@@ -375,11 +392,11 @@ fn locate(update: &mut Update, name: &str, analysis: &mut Analysis) {
             op: BinaryOperator::Eq,
             right: Box::new(analysis.hole(Source::Locator(number), Form::Plain)),
         });
-    update.selection = equal.reduce(|left, right| Expr::BinaryOp {
+    equal.reduce(|left, right| Expr::BinaryOp {
         left: Box::new(left),
         op: BinaryOperator::And,
         right: Box::new(right),
-    });
+    })
 }
 
 /// A column of a relation that has this name.

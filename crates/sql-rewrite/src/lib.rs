@@ -12,6 +12,7 @@ mod describe;
 mod dialect;
 pub mod explain;
 mod finish;
+mod finisher;
 mod guard;
 mod increment;
 mod inline;
@@ -29,17 +30,17 @@ pub use dialect::postgres::names::NAME_SIZE_MAX;
 pub use dialect::postgres::objects::{Objects, may_fetch, may_name_objects};
 pub use dialect::postgres::{catalogue, ddl};
 pub use schema::{
-    ASKED, Answer, CHECKED, CatalogueFacts, Column, Guard, GuardsDue, ProtectedColumn, QUERIES,
-    RelationKind, Schema, SchemaError, SeenColumns, SessionFacts, Shared, Table, answers_of,
-    fingerprint_of,
+    ASKED, Answer, CHECKED, CatalogueFacts, Column, ColumnType, FinisherFacts, Guard, GuardsDue,
+    ProtectedColumn, QUERIES, RelationKind, Schema, SchemaError, SeenColumns, SessionFacts, Shared,
+    Table, answers_of, fingerprint_of,
 };
 pub use statement::{plan, plan_with};
 pub use verify::is_of_second_proof;
 
 use sql_plan::{
     Aggregate, AggregateFunction, Assignment, BinaryOperator, ColumnId, ColumnRule, Copy,
-    CopyFormat, Current, Effects, Expression, Finish, Form, GroupKey, Hole, Literal, LockKey,
-    LockedColumn, Mode, ObjectEffect, Output, OutputKind, ParameterType, Piece, Plan, Planned,
-    Purpose, ReadModifyWrite, Refusal, Rules, ScalarFunction, Sort, Source, Template,
-    TransactionEffect, Translated, UnaryOperator, Use,
+    CopyFormat, Current, Effects, Expression, Finish, FinisherQuery, FinisherWrite, Form, GroupKey,
+    Hole, Literal, LockKey, LockedColumn, Mode, ObjectEffect, Output, OutputKind, ParameterType,
+    Piece, Plan, Planned, Purpose, ReadModifyWrite, Refusal, Rules, ScalarFunction, Sort, Source,
+    Template, TransactionEffect, Translated, UnaryOperator, Use,
 };

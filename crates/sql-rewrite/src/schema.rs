@@ -89,6 +89,16 @@ pub struct Column {
     pub physical: Option<LogicalType>,
 }
 
+/// What a column is in the catalogue, beside what [`LogicalType`] says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnType {
+    /// The name of its type, with its limits, as the server prints it. A type of users has its
+    /// schema before its name.
+    pub name: String,
+    /// Its collation, unless it is that of the type.
+    pub collation: Option<String>,
+}
+
 /// One relation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
@@ -144,8 +154,8 @@ pub struct Schema {
     /// Functions of users, without their schema, whose text names a protected table, runs other
     /// texts as SQL, or names another such function: calling them is refused.
     pub suspect_functions: Vec<String>,
-    /// What queries on the catalogues need for the logical types.
-    pub catalogue: CatalogueFacts,
+    /// What is read from the catalogues beside relations.
+    pub catalogue: Shared<CatalogueFacts>,
     /// Columns that have rules and are in clear. As long as there is one, no statement that touches
     /// a protected column may be answered.
     pub unfit: Vec<SchemaError>,
@@ -161,7 +171,7 @@ pub struct Schema {
     pub leaves_guards_out: bool,
 }
 
-/// What is needed to show clients a catalogue with the logical types.
+/// What is needed to show clients a catalogue with the logical types, and what a finisher needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CatalogueFacts {
     /// Columns of the server's `pg_attribute`: they differ between versions.
@@ -172,6 +182,22 @@ pub struct CatalogueFacts {
     pub information_columns: Vec<String>,
     /// Columns of indexes that are protected: number of the index, number of the column in it.
     pub index_columns: Vec<(u32, i16, ColumnId)>,
+    /// What queries need that are left to a finisher.
+    pub finisher: FinisherFacts,
+}
+
+/// What is needed to leave queries to a finisher.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FinisherFacts {
+    /// Whether there is one.
+    pub is_there: bool,
+    /// Names of functions of users, some of which are also names of the server's own.
+    pub shadows: Vec<String>,
+    /// Types of columns that are the server's own, by number of the relation and of the column.
+    pub column_types: HashMap<(u32, i16), ColumnType>,
+    /// Whether texts of the database sort by their bytes. Otherwise the proxy, which compares
+    /// bytes, leaves orders of texts to the finisher.
+    pub sorts_by_bytes: bool,
 }
 
 /// Whether a schema is one of temporary relations.
@@ -197,6 +223,16 @@ pub struct SchemaError {
 }
 
 impl Schema {
+    /// Whether queries may be left to a finisher.
+    pub(crate) fn has_finisher(&self) -> bool {
+        self.catalogue.finisher.is_there
+    }
+
+    /// Whether the proxy leaves orders of texts to the finisher.
+    pub(crate) fn leaves_text_order(&self) -> bool {
+        self.has_finisher() && !self.catalogue.finisher.sorts_by_bytes
+    }
+
     /// Protected columns that their tables do not have: those rules protect nothing.
     pub fn missing_columns(&self) -> impl Iterator<Item = &ProtectedColumn> {
         self.protected.iter().filter(|protected| {

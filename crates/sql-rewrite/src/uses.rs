@@ -29,6 +29,15 @@ pub(crate) fn of_plan(plan: &Plan) -> BTreeSet<(ColumnId, Use)> {
             uses.extend(&finish.effects.uses);
             of_translated(&finish.fetch, Use::Fetched, &mut uses);
         }
+        Plan::Finisher(query) => {
+            uses.extend(&query.effects.uses);
+            of_translated(&query.fetch, Use::Fetched, &mut uses);
+        }
+        Plan::FinisherWrite(write) => {
+            uses.extend(&write.query.effects.uses);
+            of_translated(&write.query.fetch, Use::Fetched, &mut uses);
+            of_translated(&write.write, Use::Returned, &mut uses);
+        }
         Plan::Copy(copy) => {
             uses.extend(&copy.effects.uses);
             of_holes(&copy.holes, &mut uses);

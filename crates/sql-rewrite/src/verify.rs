@@ -32,9 +32,10 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{CopySource, Expr, Statement, visit_expressions};
 use sqlstate::SqlState;
 
+use crate::analysis::Constant;
 use crate::{
-    Assignment, Copy, Dialect, Form, Hole, Output, OutputKind, Plan, ReadModifyWrite, Refusal,
-    Schema, Source, Template, Translated,
+    Assignment, Copy, Dialect, FinisherQuery, FinisherWrite, Form, Hole, Output, OutputKind, Plan,
+    Purpose, ReadModifyWrite, Refusal, Schema, Source, Template, Translated,
 };
 use label::{Atom, Label, Labels};
 use names::Columns;
@@ -88,6 +89,8 @@ pub(crate) fn check(plan: &Plan, schema: &Schema) -> Result<(), Doubt> {
             }
             labels.check_hidden(&hidden)
         }
+        Plan::Finisher(query) => of_finisher(query, schema),
+        Plan::FinisherWrite(write) => of_finisher_write(write, schema),
         Plan::Copy(copy) => of_copy(copy, schema),
     }
 }
@@ -98,6 +101,59 @@ fn check_translated(translated: &Translated, schema: &Schema) -> Result<(), Doub
     let columns = of_translated(translated, &mut labels)?;
     check_outputs(&translated.outputs, &columns, &labels)?;
     labels.check_hidden(&hidden_by(&translated.holes))
+}
+
+/// Proves the fetch of a query for the finisher. All that the finisher's text has of the client may
+/// meet a protected column there, so it is not to be sent in clear.
+fn of_finisher(query: &FinisherQuery, schema: &Schema) -> Result<(), Doubt> {
+    let mut labels = Labels::new(schema);
+    let hidden = hidden_by_finisher(query, &mut labels)?;
+    labels.check_hidden(&hidden)
+}
+
+/// The same of a statement that writes what the finisher computes. A computed value may be made of
+/// protected ones, so it is only stored sealed, in its own column.
+fn of_finisher_write(plan: &FinisherWrite, schema: &Schema) -> Result<(), Doubt> {
+    let mut labels = Labels::new(schema);
+    let mut hidden = hidden_by_finisher(&plan.query, &mut labels)?;
+    let columns = of_translated(&plan.write, &mut labels)?;
+    check_outputs(&plan.write.outputs, &columns, &labels)?;
+    hidden.extend(hidden_by(&plan.write.holes));
+    for hole in &plan.write.holes {
+        let Source::Computed(index) = hole.source else {
+            continue;
+        };
+        let is_own = matches!(hole.form, Form::Sealed(own, Purpose::Store)
+            if plan.columns.get(index) == Some(&own));
+        if !is_own {
+            return Err(Doubt(
+                "a computed value is not sealed for its column".to_owned(),
+            ));
+        }
+    }
+    labels.check_hidden(&hidden)
+}
+
+/// The values that may meet protected columns in the finisher, and those that the fetch seals.
+fn hidden_by_finisher(query: &FinisherQuery, labels: &mut Labels) -> Result<Vec<Atom>, Doubt> {
+    let columns = of_translated(&query.fetch, labels)?;
+    check_outputs(&query.fetch.outputs, &columns, labels)?;
+    let mut hidden = hidden_by(&query.fetch.holes);
+    let parsed = labels.schema.dialect.parse(&query.text);
+    let parsed = parsed.map_err(|_| Doubt("the finisher's query cannot be read".to_owned()))?;
+    let _: ControlFlow<()> = visit_expressions(&parsed, |expression| {
+        if let Ok(Some(constant)) = Constant::of(expression) {
+            let of_client = match &constant.source {
+                Source::Parameter(number) => *number < query.parameters,
+                _ => true,
+            };
+            if of_client {
+                hidden.extend(computed::atoms_of(&constant.source));
+            }
+        }
+        ControlFlow::Continue(())
+    });
+    Ok(hidden)
 }
 
 fn of_modify(modify: &ReadModifyWrite, schema: &Schema) -> Result<(), Doubt> {

@@ -4,6 +4,7 @@ mod canary;
 mod common;
 mod derived;
 mod explain;
+mod finisher;
 mod gathered;
 mod golden;
 mod meanings;

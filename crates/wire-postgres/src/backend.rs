@@ -264,11 +264,11 @@ pub struct Failure {
     /// The primary message.
     pub message: String,
     /// The detail: the values or names that it is about.
-    pub detail: Option<String>,
+    pub detail: Option<Box<str>>,
     /// The hint, what to do.
     pub hint: Option<String>,
     /// The context: `COPY t, line 3, column c`.
-    pub context: Option<String>,
+    pub context: Option<Box<str>>,
     /// The server's function that reports the same error, for clients that check it.
     pub routine: Option<&'static str>,
 }
@@ -305,7 +305,7 @@ impl Failure {
     /// Adds a context.
     #[must_use]
     pub fn context(mut self, context: impl Into<String>) -> Self {
-        self.context = Some(context.into());
+        self.context = Some(context.into().into_boxed_str());
         self
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use crate::backend::put_text;
 use crate::reader::{Malformed, Reader};
 
 /// The same as PostgreSQL's `MAX_STARTUP_PACKET_LENGTH`.
@@ -139,6 +140,25 @@ impl<'a> Startup<'a> {
     }
 }
 
+/// Writes the startup message of a session by version 3.0 of the protocol. A text is truncated at a
+/// zero byte inside it.
+///
+/// # Panics
+///
+/// If the parameters have more bytes than fit into a packet.
+pub fn write_startup(parameters: &[(&[u8], &[u8])], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(&(3_u32 << 16).to_be_bytes());
+    for (name, value) in parameters {
+        put_text(out, name);
+        put_text(out, value);
+    }
+    out.push(0);
+    let size = u32::try_from(out.len() - start).expect("the parameters fit into a packet");
+    out[start..start + 4].copy_from_slice(&size.to_be_bytes());
+}
+
 /// Writes a CancelRequest.
 pub fn write_cancel(process_id: u32, key: &[u8], out: &mut Vec<u8>) {
     let size = u32::try_from(12 + key.len()).expect("a key has at most 256 bytes");
@@ -172,6 +192,19 @@ mod tests {
         assert_eq!(startup.parameter("options"), Some(&b"-c x=1"[..]));
         assert_eq!(startup.database(), Some(&b"ann"[..]));
         assert_eq!(startup.parameters().count(), 2);
+    }
+
+    #[test]
+    fn a_startup_is_read_as_it_was_written() {
+        let mut packet = Vec::new();
+        write_startup(&[(b"user", b"ann"), (b"database", b"a\0b")], &mut packet);
+        assert_eq!(size(&packet), Ok(Some(packet.len())));
+        let Ok(First::Startup(startup)) = First::read(&packet) else {
+            panic!("no startup");
+        };
+        assert_eq!(startup.version, (3, 0));
+        assert_eq!(startup.parameter("user"), Some(&b"ann"[..]));
+        assert_eq!(startup.parameter("database"), Some(&b"a"[..]));
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub use parameter_array::{
 
 /// Number of type `bytea` in `pg_type`: the server's type for protected columns.
 pub const BYTEA: u32 = 17;
+/// The number of the type `text`.
+pub const TEXT: u32 = 25;
 
 /// The format of a value in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

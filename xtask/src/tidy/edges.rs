@@ -85,6 +85,15 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "finisher-postgres",
+        &[
+            "session-core",
+            "session-postgres",
+            "sqlstate",
+            "wire-postgres",
+        ],
+    ),
+    (
         "configuration",
         &["crypto", "keyring", "session-core", "sql-plan"],
     ),
@@ -93,6 +102,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         &[
             "configuration",
             "crypto",
+            "finisher-postgres",
             "keyring",
             "session-core",
             "session-postgres",

@@ -113,6 +113,8 @@ fn sent(plan: &Plan) -> Vec<String> {
             parts.chain(&plan.write_by_key).map(rendered).collect()
         }
         Plan::Finish(finish) => vec![rendered(&finish.fetch)],
+        Plan::Finisher(query) => vec![rendered(&query.fetch)],
+        Plan::FinisherWrite(plan) => vec![rendered(&plan.query.fetch), rendered(&plan.write)],
         Plan::Copy(copy) => vec![copy.template.render(number)],
     }
 }

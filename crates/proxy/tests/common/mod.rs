@@ -40,6 +40,11 @@ impl Setup {
         Self::start_among(None, rules, more)
     }
 
+    /// The same with a finisher.
+    pub fn start_with_finisher(rules: &str) -> Self {
+        Self::start_with(rules, &with_finish(""))
+    }
+
     /// The same, with a server that has other locales than those of the system.
     pub fn start_among(locales: Option<&Path>, rules: &str, more: &str) -> Self {
         let mut settings = vec![("log_statement", "all"), ("max_connections", "50")];
@@ -99,6 +104,18 @@ impl Drop for Setup {
             self.assert_unseen(&[CANARY]);
         }
     }
+}
+
+/// More lines of `[proxy]`, and a finisher.
+pub fn with_finish(more: &str) -> String {
+    use std::os::unix::fs::MetadataExt;
+    // PostgreSQL does not run as root.
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+    let run_as = match is_root {
+        true => "run_as = \"nobody\"\n",
+        false => "",
+    };
+    format!("{more}\n[finish]\nengine = \"postgres\"\n{run_as}")
 }
 
 /// A client of a proxy.

@@ -95,7 +95,7 @@ pub const STATEMENTS: &[&str] = &[
     "UPDATE account SET score = 3 / plain, plain = 0 WHERE id = 1",
     "UPDATE account a SET score = a.score - 1 WHERE a.id = $1 AND a.plain > 0 ## 1",
     "UPDATE account SET score = score + e.number FROM entry e WHERE e.account_id = account.id \
-     ## refused: FROM",
+     AND e.number = 1 ## refused: FROM",
     // Conditions.
     "SELECT id FROM account WHERE name = $1 AND plain > 1 ## CANARYbob",
     "SELECT id FROM account WHERE id BETWEEN 1 AND 3",

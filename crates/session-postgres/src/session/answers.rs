@@ -104,6 +104,8 @@ pub(super) struct Writes {
     pub left: usize,
     /// How many rows were written.
     pub count: u64,
+    /// What the client is told that was done: `UPDATE` or `DELETE`.
+    pub verb: &'static str,
     pub shape: Option<Arc<Shape>>,
 }
 

@@ -18,9 +18,9 @@ pub(super) fn failure_of(error: StatementError) -> Failure {
         fatal: error.ends_session,
         sqlstate: error.sqlstate,
         message: error.message,
-        detail: error.detail,
+        detail: error.detail.map(String::into_boxed_str),
         hint: error.hint,
-        context: error.context,
+        context: error.context.map(String::into_boxed_str),
         routine: error.wants_preparing.then_some(WANTS_PREPARING),
     }
 }

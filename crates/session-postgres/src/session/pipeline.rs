@@ -1,5 +1,7 @@
 //! Whether the client's next message can be processed while earlier ones are not answered.
 
+use super::finisher_link::FinisherLink;
+
 /// What becomes of the client's next message.
 ///
 /// ```text
@@ -29,6 +31,7 @@ pub(super) struct Pipeline {
     was_crowded: bool,
     /// Types of parameters, while the parts of a statement are described.
     described: Vec<u32>,
+    finisher: FinisherLink,
 }
 
 impl Pipeline {
@@ -61,6 +64,16 @@ impl Pipeline {
     pub(super) fn has_become_crowded(&mut self, is_crowded: bool) -> bool {
         let was_crowded = std::mem::replace(&mut self.was_crowded, is_crowded);
         is_crowded && !was_crowded
+    }
+
+    /// The conversation with the finisher.
+    pub(super) fn finisher(&mut self) -> &mut FinisherLink {
+        &mut self.finisher
+    }
+
+    /// Whether the finisher was asked, and has not answered.
+    pub(super) fn awaits_finisher(&self) -> bool {
+        self.finisher.is_waiting()
     }
 
     /// Types of parameters, while the parts of a statement are described.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use session_core::{RowName, Statement};
 use wire_postgres::frontend::KeptBind;
 
+use super::finisher_rows::AnsweredRows;
 use super::finishing::DataRowAnswer;
 use super::rows::Shape;
 
@@ -29,6 +30,8 @@ pub(super) enum PortalState {
     Kept(Arc<KeptBind>),
     /// The proxy has rows that the client has not fetched yet.
     Answer(Box<DataRowAnswer>),
+    /// The finisher has answered, and the client has not fetched all rows yet.
+    Rows(Box<AnsweredRows>),
     /// It was executed.
     Done,
 }

@@ -33,11 +33,13 @@ use super::schema_view::SchemaView;
 use super::settings::Settings;
 use super::transaction::Transaction;
 use super::{End, MessageAction};
+use crate::finisher::FinisherRequest;
 use crate::session::names::Names;
 use crate::session::portals::{Portal, PortalState};
 
 mod copies;
 mod extended;
+mod finisher;
 mod queries;
 mod reply;
 mod session_objects;
@@ -126,7 +128,8 @@ impl Protected {
     /// What to do with a message of the client.
     pub(super) fn client_action(&mut self, kind: u8) -> MessageAction {
         use frontend::kind;
-        if self.schema.is_loading() || self.pipeline.gate() == Gate::Waiting {
+        let is_waiting = self.pipeline.gate() == Gate::Waiting || self.awaits_finisher();
+        if self.schema.is_loading() || is_waiting {
             return MessageAction::Wait;
         }
         match kind {
@@ -145,6 +148,22 @@ impl Protected {
             }
             _ => MessageAction::Read,
         }
+    }
+
+    /// Whether the finisher has been asked.
+    pub(super) fn awaits_finisher(&self) -> bool {
+        self.pipeline.awaits_finisher()
+    }
+
+    /// Whether the client's message that was processed last is processed again, once the finisher
+    /// has answered.
+    pub(super) fn wants_again(&mut self) -> bool {
+        self.pipeline.finisher().wants_again()
+    }
+
+    /// See [`Session::take_finisher_request`](super::Session::take_finisher_request).
+    pub(super) fn take_finisher_request(&mut self) -> Option<FinisherRequest> {
+        self.pipeline.finisher().take_request()
     }
 
     /// What to do with a message of the server.
@@ -173,7 +192,10 @@ impl Protected {
 
     /// Whether the server owes nothing.
     pub(super) fn is_idle(&self) -> bool {
-        self.answers.is_empty() && !self.transaction.in_pipeline() && self.script.is_none()
+        self.answers.is_empty()
+            && !self.transaction.in_pipeline()
+            && self.script.is_none()
+            && !self.awaits_finisher()
     }
 
     /// Whether the server owes nothing, and no transaction block is open.

@@ -13,7 +13,7 @@ use sql_rewrite::{Answer, Schema, SchemaError, SessionFacts};
 use sqlstate::SqlState;
 
 use super::load::{Extent, Load};
-use super::settings::Settings;
+use super::settings::{Settings, major_of};
 use super::transaction::Transaction;
 
 /// What must be read again before the next plan.
@@ -253,10 +253,7 @@ impl SchemaView {
             return;
         }
         let session = load.session();
-        for (name, value) in &session.settings {
-            // The server reports them only before ReadyForQuery.
-            settings.note(name.as_bytes(), value.as_bytes());
-        }
+        settings.note_session(&session);
         let is_asked = self.database.check(&session);
         let is_read = is_asked.and_then(|()| settings.encoding().check_names(&session));
         if let Err(failure) =
@@ -291,9 +288,12 @@ impl SchemaView {
             let own = self.loaded.as_ref();
             return Ok(self.shared.adopt(self.database.known_as(), session, own));
         }
+        let fingerprint = load.fingerprint().to_owned();
+        let mut schema = self.fit(&sql_rewrite::answers_of(load.answers))?;
+        schema.catalogue.finisher.is_there = self.shared.has_finisher(major_of(session));
         let reading = Reading {
-            fingerprint: load.fingerprint().to_owned(),
-            schema: self.fit(&sql_rewrite::answers_of(load.answers))?,
+            fingerprint,
+            schema,
             forgets: load.forgets,
         };
         // Uncommitted changes are not published.

@@ -9,6 +9,8 @@ use session_core::plans::TextPlan;
 use sql_rewrite::SessionFacts;
 use sqlstate::SqlState;
 
+use crate::finisher::FinisherKind;
+
 /// The first version whose COPY takes a line `\.` of CSV for data, as CSV has it.
 const CSV_WITHOUT_MARKER: u32 = 18;
 
@@ -187,7 +189,28 @@ pub(super) struct Settings {
     encoding: Encoding,
     /// When the transaction began, once that was asked: microseconds since 2000-01-01.
     began: Option<i64>,
+    of_finisher: FinisherSettings,
 }
+
+/// What the finisher has to know of the session.
+#[derive(Debug, Default)]
+struct FinisherSettings {
+    kind: Arc<FinisherKind>,
+    settings: Arc<[(String, String)]>,
+}
+
+/// Settings by which a server reads and writes values.
+const OF_FINISHER: [&str; 9] = [
+    "TimeZone",
+    "DateStyle",
+    "IntervalStyle",
+    "bytea_output",
+    "extra_float_digits",
+    "default_text_search_config",
+    "lc_monetary",
+    "lc_numeric",
+    "lc_time",
+];
 
 impl Settings {
     /// Notes a setting that the server has reported, by ParameterStatus or in a query.
@@ -219,9 +242,46 @@ impl Settings {
         self.began = None;
     }
 
+    /// Notes what the server has said of the session.
+    pub(super) fn note_session(&mut self, session: &SessionFacts) {
+        for (name, value) in &session.settings {
+            // The server reports them only before ReadyForQuery.
+            self.note(name.as_bytes(), value.as_bytes());
+        }
+        let fact = |name: &str| session.setting(name).unwrap_or_default().to_owned();
+        let kind = FinisherKind {
+            major: major_of(session),
+            locale_provider: fact("locale_provider"),
+            collate: fact("collate"),
+            ctype: fact("ctype"),
+            icu_locale: fact("icu_locale"),
+        };
+        if *self.of_finisher.kind != kind {
+            self.of_finisher.kind = Arc::new(kind);
+        }
+        let known = OF_FINISHER.iter();
+        let known = known.filter_map(|name| session.settings.iter().find(|(own, _)| own == name));
+        if !known.clone().eq(self.of_finisher.settings.iter()) {
+            self.of_finisher.settings = known.cloned().collect();
+        }
+    }
+
+    /// The kind of server that a finisher must be, and settings that it must have.
+    pub(super) fn of_finisher(&self) -> (Arc<FinisherKind>, Arc<[(String, String)]>) {
+        let FinisherSettings { kind, settings } = &self.of_finisher;
+        (Arc::clone(kind), Arc::clone(settings))
+    }
+
     pub(super) fn encoding(&self) -> &Encoding {
         &self.encoding
     }
+}
+
+/// The server's major version. 0: it is not known.
+pub(super) fn major_of(session: &SessionFacts) -> u16 {
+    let number = session.setting("server_version_num").unwrap_or_default();
+    let number = number.parse::<u32>().unwrap_or_default();
+    u16::try_from(number / 10_000).unwrap_or_default()
 }
 
 /// Notes a setting, of which the server has told by a ParameterStatus or because it was asked. Of

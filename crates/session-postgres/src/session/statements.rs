@@ -1,7 +1,7 @@
 //! Prepared statements in messages: Parse, Bind, and the types of parameters.
 
 use semantics_postgres::TextContext;
-use session_core::plans::ServerStatement;
+use session_core::plans::{Role, ServerStatement};
 use session_core::{Parameter, Statement, StatementError, check_size};
 use sql_plan::{Form, OutputKind, ParameterType, Source};
 use sqlstate::SqlState;
@@ -30,6 +30,12 @@ fn format_of(inputs: &Inputs<'_>, number: usize) -> i16 {
         .parameters
         .get(number)
         .map_or(0, |parameter| parameter.format.0)
+}
+
+/// Whether a statement may return rows. When unsure: yes.
+pub(super) fn may_return_rows(statement: &Statement, at: ServerStatement) -> bool {
+    let text = statement.plan.server_text(at);
+    matches!(at.role, Role::Read | Role::Only) || text.is_some_and(|text| text.has_returning)
 }
 
 /// The messages of a prepared statement.

@@ -9,6 +9,7 @@ use wire_postgres::frontend::KeptBind;
 
 use super::finishing::Finishing;
 use super::format::FormatCode;
+use super::gathering::Gathering;
 use super::rows::RowError;
 
 /// A statement that takes steps, while its rows come.
@@ -18,6 +19,8 @@ pub(super) enum Step {
     Modify(Modify),
     /// A query is finished.
     Finish(Finishing),
+    /// Rows are fetched for the finisher.
+    Gather(Box<Gathering>),
 }
 
 impl Step {
@@ -31,6 +34,7 @@ impl Step {
         match self {
             Self::Modify(_) => Ok(()),
             Self::Finish(finishing) => finishing.columns(body, context, to_client),
+            Self::Gather(gathering) => gathering.columns(body),
         }
     }
 
@@ -49,7 +53,30 @@ impl Step {
                     .take_row(&values, FormatCode::BINARY, context)?)
             }
             Self::Finish(finishing) => finishing.row(body, context, to_client),
+            Self::Gather(gathering) => gathering.row(body, context),
         }
+    }
+}
+
+impl Step {
+    /// Whether the client's Sync was sent after it.
+    pub(super) fn is_synced(&self) -> bool {
+        match self {
+            Self::Modify(_) => false,
+            Self::Finish(finishing) => finishing.is_synced,
+            Self::Gather(gathering) => gathering.is_synced,
+        }
+    }
+
+    /// Notes that the client's Sync is sent after it. False: it must be sent behind what the step
+    /// sends.
+    pub(super) fn note_sync(&mut self) -> bool {
+        match self {
+            Self::Modify(_) => return false,
+            Self::Finish(finishing) => finishing.is_synced = true,
+            Self::Gather(gathering) => gathering.is_synced = true,
+        }
+        true
     }
 }
 

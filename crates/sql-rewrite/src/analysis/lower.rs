@@ -278,12 +278,30 @@ impl Lowering<'_, '_> {
             }
             _ => {
                 let (left, right) = self.pair(left, right)?;
+                self.check_order(operator, &left)?;
                 return combine(left, operator, right);
             }
         };
         let left = self.lower(left, Some(hint))?;
         let right = self.lower(right, Some(hint))?;
+        self.check_order(operator, &left)?;
         combine(left, operator, right)
+    }
+
+    /// Leaves an order of texts to the finisher, if there is one that may answer in place of the
+    /// proxy and sorts otherwise.
+    pub(crate) fn check_order(&self, operator: &B, left: &Typed) -> Result<(), Refusal> {
+        let is_order = matches!(operator, B::Lt | B::LtEq | B::Gt | B::GtEq);
+        let is_text = left.1.is_some_and(LogicalType::is_text);
+        match is_order && is_text && self.may_leave() && self.analysis.schema.leaves_text_order() {
+            true => Err(unsupported("an order of texts in the proxy")),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether a finisher may answer in place of the proxy.
+    pub(super) fn may_leave(&self) -> bool {
+        self.analysis.gathers && self.analysis.schema.has_finisher()
     }
 
     fn compared(
@@ -293,6 +311,7 @@ impl Lowering<'_, '_> {
         right: &Expr,
     ) -> Result<Typed, Refusal> {
         let (left, right) = self.pair(left, right)?;
+        self.check_order(&B::Lt, &left)?;
         compare(left, operator, right)
     }
 

@@ -36,6 +36,7 @@ impl Shape {
             }
             _ => (self.value(left, lowering)?, self.value(right, lowering)?),
         };
+        lowering.check_order(operator, &left_typed)?;
         combine(left_typed, operator, right_typed)
     }
 

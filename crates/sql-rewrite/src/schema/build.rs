@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{
-    Answer, Column, ProtectedColumn, QUERIES, RelationKind, Schema, SchemaError, SessionFacts,
-    Table, views,
+    Answer, Column, ColumnType, ProtectedColumn, QUERIES, RelationKind, Schema, SchemaError,
+    SessionFacts, Table, views,
 };
 use crate::dialect::lexeme::{lower, names_word};
 use crate::{ColumnId, ColumnRule, Rules};
@@ -76,10 +76,13 @@ impl Schema {
         building.check_partitions(&answers[1]);
         let dependencies = building.check_dependencies(&answers[6]);
         let session = SessionFacts::read(&answers[0]);
+        building.schema.catalogue.finisher.sorts_by_bytes = session.sorts_by_bytes();
         building.schema.search_path = session.search_path;
         building.schema.temporary = session.temporary;
         // Views may call functions, and functions may read views.
         building.schema.suspect_functions = building.suspect_functions(&answers[7]);
+        building.schema.catalogue.finisher.shadows =
+            answers[7].iter().map(|row| text(row, 0)).collect();
         building.resolve_views(&dependencies);
         building.schema.suspect_functions = building.suspect_functions(&answers[7]);
         for row in &answers[8] {
@@ -208,6 +211,7 @@ impl<'a> Building<'a> {
                 protected: None,
                 physical: text(row, 5).parse().ok(),
             };
+            self.note_type(row, column.number);
             // What the type is called is needed for the message only, so it is read again there.
             if let Some(table) = self.table_mut(number(row, 0)) {
                 table.columns.push(column);
@@ -215,6 +219,22 @@ impl<'a> Building<'a> {
             }
         }
         self.check_types(answer);
+    }
+
+    /// Notes the type of a column, if it is one of the server's own.
+    fn note_type(&mut self, row: &[Option<String>], number_in_table: i16) {
+        let name = text(row, 5);
+        if name.is_empty() || name.contains(['.', '"']) {
+            return;
+        }
+        let collation = Some(text(row, 8)).filter(|collation| !collation.is_empty());
+        let known = ColumnType { name, collation };
+        let key = (number(row, 0), number_in_table);
+        self.schema
+            .catalogue
+            .finisher
+            .column_types
+            .insert(key, known);
     }
 
     fn check_types(&mut self, answer: &Answer) {

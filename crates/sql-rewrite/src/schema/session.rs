@@ -34,6 +34,15 @@ impl SessionFacts {
         facts
     }
 
+    /// Whether texts of the database sort by their bytes. Of UTF-8 that is the order of the code
+    /// points, which `C.UTF-8` of the C library has.
+    pub fn sorts_by_bytes(&self) -> bool {
+        let is_of_library = self.setting("locale_provider") == Some("c");
+        let collate = self.setting("collate").map(str::to_ascii_lowercase);
+        let by_bytes = ["c", "posix", "c.utf8", "c.utf-8"];
+        is_of_library && collate.is_some_and(|own| by_bytes.contains(&own.as_str()))
+    }
+
     /// The value of a setting.
     pub fn setting(&self, name: &str) -> Option<&str> {
         let found = self.settings.iter().find(|(own, _)| own == name);

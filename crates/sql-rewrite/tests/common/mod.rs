@@ -114,7 +114,7 @@ pub fn people() -> Schema {
 pub fn build(name: &str, rules: &Rules, tables: &[(&str, &str, &[&str])]) -> Schema {
     let mut schema = Schema {
         search_path: vec!["public".to_owned()],
-        catalogue: CatalogueFacts::default(),
+        catalogue: CatalogueFacts::default().into(),
         ..Schema::default()
     };
     let none = BTreeMap::new();

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use session_core::plans::{Role, ServerStatement, TextPlan};
+use session_core::plans::{ServerStatement, TextPlan};
 use session_core::{RowName, Statement, StatementError};
 use sql_plan::{Form, Source};
 use sql_rewrite::NAME_SIZE_MAX;
@@ -11,15 +11,17 @@ use sqlstate::SqlState;
 use wire_postgres::backend;
 use wire_postgres::frontend::{self, Bind, Execute, KeptBind, Parse, Target, write_target};
 
+use super::finisher::Known;
 use super::{Outputs, Protected};
 use crate::session::End;
 use crate::session::answers::{DescribePart, Expected, Unseen};
 use crate::session::copying::write_copy;
+use crate::session::gathering::query_at;
 use crate::session::names::kept;
 use crate::session::own::{self, Found};
 use crate::session::portals::{Portal, PortalState};
 use crate::session::rows::Shape;
-use crate::session::statements::{StatementMessages, inputs_of};
+use crate::session::statements::{StatementMessages, inputs_of, may_return_rows};
 
 impl Protected {
     pub(super) fn parse(&mut self, parse: &Parse<'_>, message: &[u8], outputs: &mut Outputs<'_>) {
@@ -36,8 +38,20 @@ impl Protected {
             Ok(planned) => planned,
             Err(failure) => return self.fail(failure, outputs),
         };
-        let types = parse.types().collect();
-        let statement = Statement { text, types, plan };
+        let types: Box<[u32]> = parse.types().collect();
+        let mut statement = Statement { text, types, plan };
+        match self.known_of(&statement, &statement.types) {
+            Ok(Known::Plain) => {}
+            Ok(Known::Asked) => return,
+            Ok(Known::Described(described)) => {
+                let query = query_at(&statement.plan, 0);
+                let count = query.map_or(0, |query| query.parameters);
+                let known = described.parameter_types.iter().take(count);
+                let more = statement.types.iter().skip(count);
+                statement.types = known.chain(more).copied().collect();
+            }
+            Err(failure) => return self.fail(failure, outputs),
+        }
         if let Err(failure) = statement.check_types(0) {
             return self.fail(failure, outputs);
         }
@@ -123,6 +137,7 @@ impl Protected {
         let kept = self.portals.named().map(|(_, portal)| match &portal.state {
             PortalState::Kept(bind) => bind.size(),
             PortalState::Answer(answer) => answer.size(),
+            PortalState::Rows(answer) => answer.size(),
             PortalState::Bound { .. } | PortalState::Done => 0,
         });
         let bytes_max = self.schema.shared().finish_bytes_max();
@@ -199,6 +214,9 @@ impl Protected {
         let found = match target {
             Target::Statement(name) => match self.statements.get(name).cloned() {
                 Some(statement) if statement.plan.takes_steps() => {
+                    if self.describe_gathered(&statement, outputs) {
+                        return;
+                    }
                     if self.describe_finish(&statement, message, outputs) {
                         return;
                     }
@@ -218,6 +236,11 @@ impl Protected {
                         let mut said = Vec::new();
                         let rows = answer.writer();
                         rows.write_description(answer.program(), &mut said);
+                        return self.answers.push(Expected::ProxyReply(said));
+                    }
+                    PortalState::Rows(answer) => {
+                        let mut said = Vec::new();
+                        answer.write_description(&mut said);
                         return self.answers.push(Expected::ProxyReply(said));
                     }
                     PortalState::Done => Err((SqlState::INVALID_CURSOR_NAME, name)),
@@ -297,7 +320,9 @@ impl Protected {
         bind: &Bind<'_>,
         outputs: &mut Outputs<'_>,
     ) {
-        if self.describe_answer(statement, bind, outputs) {
+        if self.describe_gathered_portal(statement, bind, outputs)
+            || self.describe_answer(statement, bind, outputs)
+        {
             return;
         }
         let Some(at) = statement.plan.answering(0) else {
@@ -365,7 +390,7 @@ impl Protected {
             let name = String::from_utf8_lossy(execute.portal);
             StatementError::statement(sqlstate, format!("portal \"{name}\" {what}"))
         };
-        if self.give_answer(execute) {
+        if self.give_answer(execute) || self.give_more_rows(execute) {
             return Ok(());
         }
         let Some(portal) = self.portals.get_mut(execute.portal) else {
@@ -378,7 +403,7 @@ impl Protected {
         let statement = Arc::clone(&portal.statement);
         let (shape, row) = match &portal.state {
             PortalState::Bound { shape, row } => (shape.clone(), row.clone()),
-            PortalState::Answer(_) | PortalState::Done => {
+            PortalState::Answer(_) | PortalState::Rows(_) | PortalState::Done => {
                 self.fail(
                     missing(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, "cannot be run"),
                     outputs,
@@ -455,10 +480,4 @@ fn parts_to_describe(
         true => vec![front, answering],
         false => vec![front],
     }
-}
-
-/// Whether a statement may return rows. When unsure: yes.
-pub(super) fn may_return_rows(statement: &Statement, at: ServerStatement) -> bool {
-    let text = statement.plan.server_text(at);
-    matches!(at.role, Role::Read | Role::Only) || text.is_some_and(|text| text.has_returning)
 }

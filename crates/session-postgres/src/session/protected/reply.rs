@@ -320,13 +320,13 @@ impl Protected {
                 let count = rows_of_tag(body);
                 writes.count += count;
                 writes.left = writes.left.saturating_sub(1);
-                let (left, total) = (writes.left, writes.count);
+                let (left, total, verb) = (writes.left, writes.count, writes.verb);
                 if count != 1 {
                     // The server did not write the computed row, for instance because of a trigger.
                     self.locks.forget();
                 }
                 if left == 0 {
-                    backend::write_command_complete(&format!("UPDATE {total}"), outputs.to_client);
+                    backend::write_command_complete(&format!("{verb} {total}"), outputs.to_client);
                     return Ok(true);
                 }
             }

@@ -188,7 +188,10 @@ impl Protected {
                         self.fail(failure, outputs);
                     }
                 }
-                Plan::ReadModifyWrite(_) | Plan::Finish(_) => {
+                Plan::ReadModifyWrite(_)
+                | Plan::Finish(_)
+                | Plan::Finisher(_)
+                | Plan::FinisherWrite(_) => {
                     let all = Execute {
                         portal: b"",
                         rows_max: 0,

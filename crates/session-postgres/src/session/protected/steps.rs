@@ -11,21 +11,20 @@ use std::sync::Arc;
 use semantics_postgres::TextContext;
 use session_core::plans::{Role, ServerStatement};
 use session_core::{
-    Changes, Computation, RowName, Statement, StatementError, ValueFormat, may_change_all,
+    Changed, Changes, Computation, RowName, Statement, StatementError, ValueFormat, may_change_all,
     modification,
 };
 use sql_plan::{Plan, ReadModifyWrite};
 use wire_postgres::backend;
 use wire_postgres::frontend::{self, Bind, Execute, KeptBind, Target, write_execute, write_target};
 
-use super::extended::may_return_rows;
 use super::{Outputs, Protected};
 use crate::session::End;
 use crate::session::answers::{Expected, Unseen, Writes};
 use crate::session::failure::failure_of;
 use crate::session::format::FormatCode;
 use crate::session::rows::Shape;
-use crate::session::statements::{Inputs, StatementMessages, inputs_of};
+use crate::session::statements::{Inputs, StatementMessages, inputs_of, may_return_rows};
 use crate::session::step::{Modify, Step};
 
 impl Protected {
@@ -43,6 +42,9 @@ impl Protected {
                 self.begin_modify(statement, index, bind, execute, outputs)
             }
             Some(Plan::Finish(_)) => self.begin_finish(statement, index, bind, execute, outputs),
+            Some(Plan::Finisher(_) | Plan::FinisherWrite(_)) => {
+                self.begin_gathering(statement, index, bind, execute, outputs)
+            }
             _ => {
                 let message = "this statement takes steps that are not supported";
                 Err(StatementError::unsupported(message))
@@ -60,10 +62,11 @@ impl Protected {
     pub(super) fn end_step(&mut self, step: Step, outputs: &mut Outputs<'_>) -> Result<(), End> {
         // The server may answer without being asked to: then Sync is still expected.
         self.pipeline.open();
-        let is_synced = matches!(&step, Step::Finish(finishing) if finishing.is_synced);
+        let is_synced = step.is_synced();
         let ended = match step {
             Step::Modify(modify) => self.end_modify(modify, outputs),
             Step::Finish(finishing) => self.end_finish(finishing, outputs),
+            Step::Gather(gathering) => self.end_gathering(gathering),
         };
         match ended {
             Err(failure) if failure.ends_session => return Err(End(failure_of(failure))),
@@ -169,6 +172,7 @@ impl Protected {
         self.answers.push(Expected::Writes(Writes {
             left: 1,
             count: 0,
+            verb: "UPDATE",
             shape,
         }));
         self.locks.write_row(row, computation.columns(computed));
@@ -216,12 +220,16 @@ impl Protected {
         if left > 0 || self.script.is_some() {
             let name = self.prepare(&statement, at, outputs);
             self.describe_of_script(&statement, at, &name, shape.clone(), outputs);
-            write_rows(
-                &step,
-                (&bind, self.settings.context()),
-                (at, &name),
-                outputs,
-            )?;
+            let rows = RowsToWrite {
+                statement: &statement,
+                portal: &step.portal,
+                rows: step.changes.changed()?,
+                bytes_max: step.changes.limits.bytes_max,
+            };
+            let context = self.settings.context();
+            if !rows.write((&bind, context), (at, &name), outputs)? {
+                return Err(step.changes.too_many_bytes());
+            }
         }
         if left == 0 {
             let mut said = Vec::new();
@@ -232,6 +240,7 @@ impl Protected {
         self.answers.push(Expected::Writes(Writes {
             left,
             count: 0,
+            verb: "UPDATE",
             shape,
         }));
         self.note_written(step.changes);
@@ -251,7 +260,7 @@ impl Protected {
     }
 
     /// In a Query, describes the rows to come.
-    fn describe_of_script(
+    pub(super) fn describe_of_script(
         &mut self,
         statement: &Arc<Statement>,
         at: ServerStatement,
@@ -267,36 +276,47 @@ impl Protected {
     }
 }
 
-/// Writes the messages that write each row; all or nothing.
-fn write_rows(
-    step: &Modify,
-    (bind, context): (&Bind<'_>, &TextContext),
-    (at, name): (ServerStatement, &[u8]),
-    outputs: &mut Outputs<'_>,
-) -> Result<(), StatementError> {
-    let changes = &step.changes;
-    let statement = &changes.statement;
-    let start = outputs.to_server.len();
-    let results = statement.result_formats(at, bind.result_formats);
-    let inputs = inputs_of(changes.index, bind, context);
-    for changed in changes.changed()? {
-        close_portal(&step.portal, outputs);
-        let locators = changed.locators.each_ref().map(Option::as_deref);
-        let inputs = inputs.of_row(&changed.computed, &locators);
-        let names = (&*step.portal, name);
-        let written = statement.write_bind(at, names, &inputs, &results, outputs.to_server);
-        if let Err(failure) = written {
-            outputs.to_server.truncate(start);
-            return Err(failure);
+/// Rows to be written, each by itself.
+pub(super) struct RowsToWrite<'a> {
+    pub statement: &'a Statement,
+    /// The client's portal.
+    pub portal: &'a [u8],
+    pub rows: &'a [Changed],
+    /// Limit of the messages, in bytes.
+    pub bytes_max: usize,
+}
+
+impl RowsToWrite<'_> {
+    /// Writes the messages that write each row; all or nothing. False: they would take too many
+    /// bytes, since those of each row repeat the statement's other values.
+    pub(super) fn write(
+        &self,
+        (bind, context): (&Bind<'_>, &TextContext),
+        (at, name): (ServerStatement, &[u8]),
+        outputs: &mut Outputs<'_>,
+    ) -> Result<bool, StatementError> {
+        let start = outputs.to_server.len();
+        let results = self.statement.result_formats(at, bind.result_formats);
+        let inputs = inputs_of(at.index, bind, context);
+        for changed in self.rows {
+            close_portal(self.portal, outputs);
+            let locators = changed.locators.each_ref().map(Option::as_deref);
+            let inputs = inputs.of_row(&changed.computed, &locators);
+            let names = (self.portal, name);
+            let out = &mut *outputs.to_server;
+            let written = self.statement.write_bind(at, names, &inputs, &results, out);
+            if let Err(failure) = written {
+                outputs.to_server.truncate(start);
+                return Err(failure);
+            }
+            write_execute(self.portal, 0, outputs.to_server);
+            if outputs.to_server.len() - start > self.bytes_max {
+                outputs.to_server.truncate(start);
+                return Ok(false);
+            }
         }
-        write_execute(&step.portal, 0, outputs.to_server);
-        if outputs.to_server.len() - start > changes.limits.bytes_max {
-            // The messages of each row repeat the statement's other values.
-            outputs.to_server.truncate(start);
-            return Err(changes.too_many_bytes());
-        }
+        Ok(true)
     }
-    Ok(())
 }
 
 /// Closes a named portal before it is bound again.

@@ -25,9 +25,8 @@ impl Protected {
         }
         self.pipeline.open();
         if let Some(Expected::Step(step)) = self.answers.back()
-            && let Step::Finish(finishing) = &mut **step
+            && step.note_sync()
         {
-            finishing.is_synced = true;
             self.pipeline.wait();
         }
     }

@@ -203,6 +203,12 @@ impl Lowering<'_, '_> {
             },
             Some(_) => return Err(unsupported("a computed ESCAPE")),
         };
+        let folds = matches!(expression, Expr::ILike { .. });
+        if folds && self.may_leave() {
+            return Err(unsupported(
+                "ILIKE in the proxy, where a finisher folds letters",
+            ));
+        }
         let (operand, logical) = self.lower(expr, None)?;
         if !known(logical)?.is_text() {
             return Err(unsupported("LIKE on another type than text"));
@@ -282,6 +288,12 @@ impl Lowering<'_, '_> {
         function: ScalarFunction,
         argument: &Expr,
     ) -> Result<Typed, Refusal> {
+        let folds = matches!(function, ScalarFunction::Lower | ScalarFunction::Upper);
+        if folds && self.may_leave() {
+            return Err(unsupported(
+                "letters in the proxy, where a finisher folds them",
+            ));
+        }
         let hint = match function {
             ScalarFunction::Absolute => None,
             _ => Some(LogicalType::Text),

@@ -92,8 +92,26 @@ SELECT own.fact, own.kind
         SELECT pg_catalog.current_setting(setting.name), setting.name, 0
           FROM pg_catalog.unnest(ARRAY['TimeZone', 'DateStyle', 'client_encoding',
                                        'standard_conforming_strings', 'bytea_output',
-                                       'extra_float_digits',
-                                       'transaction_isolation']) AS setting(name)) AS own
+                                       'extra_float_digits', 'IntervalStyle',
+                                       'default_text_search_config', 'lc_monetary', 'lc_numeric',
+                                       'lc_time', 'server_version_num',
+                                       'transaction_isolation']) AS setting(name)
+        UNION ALL
+        SELECT locale.fact, locale.kind, 0
+          FROM pg_catalog.pg_database d
+         CROSS JOIN LATERAL pg_catalog.to_jsonb(d) AS own(columns)
+         CROSS JOIN LATERAL (
+               SELECT COALESCE(own.columns OPERATOR(pg_catalog.->>) 'datlocprovider', 'c'),
+                      'locale_provider'
+               UNION ALL
+               SELECT d.datcollate::pg_catalog.text, 'collate'
+               UNION ALL
+               SELECT d.datctype::pg_catalog.text, 'ctype'
+               UNION ALL
+               SELECT COALESCE(own.columns OPERATOR(pg_catalog.->>) 'daticulocale',
+                               own.columns OPERATOR(pg_catalog.->>) 'datlocale'), 'icu_locale'
+              ) AS locale(fact, kind)
+         WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()) AS own
  ORDER BY own.place, own.kind, own.fact";
 
 /// A number that changes with every row of the catalogues that [`QUERIES`] read, by the
@@ -214,17 +232,21 @@ SELECT c.oid::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog
  ORDER BY c.oid";
 
 /// Their columns: relation, number, name, NOT NULL, whether the server fills it, type, whether the
-/// server computes it from others, whether it has privileges of its own.
+/// server computes it from others, whether it has privileges of its own, its collation unless it
+/// is that of the type.
 const COLUMNS: &str = "\
 SELECT a.attrelid::pg_catalog.text, a.attnum::pg_catalog.text, a.attname::pg_catalog.text,
        a.attnotnull::pg_catalog.text,
        (a.atthasdef OR a.attidentity OPERATOR(pg_catalog.<>) '')::pg_catalog.text,
        pg_catalog.format_type(a.atttypid, a.atttypmod),
        (a.attgenerated OPERATOR(pg_catalog.<>) '')::pg_catalog.text,
-       (a.attacl IS NOT NULL)::pg_catalog.text
+       (a.attacl IS NOT NULL)::pg_catalog.text,
+       CASE WHEN a.attcollation OPERATOR(pg_catalog.<>) t.typcollation
+            THEN a.attcollation::pg_catalog.regcollation::pg_catalog.text END
   FROM pg_catalog.pg_attribute a
   JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) a.attrelid
   JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
+  JOIN pg_catalog.pg_type t ON t.oid OPERATOR(pg_catalog.=) a.atttypid
  WHERE c.relkind OPERATOR(pg_catalog.=) ANY ('{r,p,v,m,f}'::pg_catalog.\"char\"[])
    AND a.attnum OPERATOR(pg_catalog.>) 0 AND NOT a.attisdropped
    AND n.nspname OPERATOR(pg_catalog.!~) '^pg_'

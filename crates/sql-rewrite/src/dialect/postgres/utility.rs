@@ -176,6 +176,8 @@ fn explain(
         Plan::One(translated, effects) => (translated, effects),
         Plan::ReadModifyWrite(plan) => (plan.read, plan.effects),
         Plan::Finish(plan) => (plan.fetch, plan.effects),
+        Plan::Finisher(plan) => (plan.fetch, plan.effects),
+        Plan::FinisherWrite(plan) => (plan.query.fetch, plan.query.effects),
         Plan::Pass(_) | Plan::Copy(_) => {
             return Err(unsupported("EXPLAIN of such a statement"));
         }

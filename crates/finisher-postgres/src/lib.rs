@@ -1,0 +1,35 @@
+//! The *finisher*: a PostgreSQL server on the proxy's side that computes answers to queries from
+//! rows that a session has fetched and opened. It is a pure function: a query and its values in,
+//! rows out.
+//!
+//! - A server is started on the first question for its major version (`server`), in a folder of its
+//!   own in memory (`folder`), and ends with this process however that ends (`keeper`).
+//! - It has a database for each locale that it is asked for, and a role that may call functions
+//!   which compute, and do nothing else (`walls`).
+//! - Questions are asked over connections that are kept (`pool`), each with the statements that it
+//!   has prepared (`connection`).
+//!
+//! Invariants:
+//!
+//! 1. No value of a question or an answer is logged, by this process or by the server.
+//! 2. The server executes only statements that return rows, as a role that can write nothing.
+//! 3. Whoever stops waiting for an answer closes the connection: no answer is ever given to another
+//!    question.
+//! 4. A connection is kept outside every runtime, since the proxy has one for each worker.
+#![forbid(unsafe_code)]
+
+mod connection;
+mod counters;
+mod error;
+mod finishers;
+mod folder;
+mod keeper;
+mod options;
+mod pool;
+mod programs;
+mod server;
+mod walls;
+
+pub use counters::FinisherCounters;
+pub use finishers::Finishers;
+pub use options::{FinisherOptions, Memory};

@@ -1,0 +1,300 @@
+//! A server of one major version: started when it is first needed, and again when it has died.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use session_core::counters::add;
+use session_postgres::finisher::FinisherKind;
+use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+
+use crate::connection::{Connection, Failure};
+use crate::counters::FinisherCounters;
+use crate::error::FinisherError;
+use crate::folder::{Owner, Place, PrivateFolder};
+use crate::keeper::{Keeper, Start};
+use crate::options::FinisherOptions;
+use crate::walls;
+
+/// The name that the server gives its socket, by its port.
+const SOCKET: &str = ".s.PGSQL.5432";
+/// What the systems accept as the path of a socket is a little more.
+const SOCKET_PATH_SIZE_MAX: usize = 100;
+/// What failed is not tried again at once: questions may come by thousands.
+const FAILURE_PAUSE: Duration = Duration::from_secs(5);
+/// How often a server that starts is asked whether it has.
+const LOOK_PAUSE: Duration = Duration::from_millis(10);
+/// How long a server that refuses connections for now is given.
+const REFUSAL_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Server {
+    shared: Arc<Shared>,
+    /// Held while it is started, or a database is created: others wait for the result.
+    state: Arc<Mutex<State>>,
+}
+
+/// What a start needs to know.
+#[derive(Debug)]
+struct Shared {
+    major: u16,
+    programs: PathBuf,
+    options: Arc<FinisherOptions>,
+    counters: Arc<FinisherCounters>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    running: Option<Running>,
+    /// When the last start failed, and why.
+    failed: Option<(Instant, Arc<FinisherError>)>,
+}
+
+#[derive(Debug)]
+struct Running {
+    keeper: Keeper,
+    socket: Arc<Path>,
+    databases: HashMap<FinisherKind, Database>,
+    /// Kinds that got no database, when they last got none, and why.
+    failed: HashMap<FinisherKind, (Instant, Arc<FinisherError>)>,
+    /// How many databases were begun: no name is used again.
+    names: usize,
+}
+
+/// A database for questions of one kind.
+#[derive(Clone, Debug)]
+pub(crate) struct Database {
+    socket: Arc<Path>,
+    name: Arc<str>,
+    pub(crate) collation_version: Option<Arc<str>>,
+}
+
+impl Server {
+    pub(crate) fn new(
+        major: u16,
+        programs: PathBuf,
+        options: &Arc<FinisherOptions>,
+        counters: &Arc<FinisherCounters>,
+    ) -> Self {
+        let shared = Shared {
+            major,
+            programs,
+            options: Arc::clone(options),
+            counters: Arc::clone(counters),
+        };
+        Self {
+            shared: Arc::new(shared),
+            state: Arc::default(),
+        }
+    }
+
+    /// The database of a kind. Starts the server and creates the database, where they are not
+    /// there. This goes on when the caller stops waiting.
+    pub(crate) async fn database(
+        &self,
+        kind: &Arc<FinisherKind>,
+    ) -> Result<Database, Arc<FinisherError>> {
+        let mut state = Arc::clone(&self.state).lock_owned().await;
+        state.running = state.running.take().filter(|own| !own.keeper.is_over());
+        let known = state.running.as_ref();
+        if let Some(database) = known.and_then(|running| running.databases.get(kind)) {
+            return Ok(database.clone());
+        }
+        let (shared, kind) = (Arc::clone(&self.shared), Arc::clone(kind));
+        let made = tokio::spawn(async move { shared.make(state, &kind).await });
+        let stopped = |_| Arc::new(FinisherError::Late);
+        made.await.map_err(stopped)?
+    }
+
+    /// A connection to a database that gave none: its server has ended, whatever its keeper knows.
+    async fn give_up(&self, socket: &Arc<Path>) {
+        let mut state = self.state.lock().await;
+        state.running = state.running.take().filter(|own| own.socket != *socket);
+    }
+
+    /// A connection to the database of a kind.
+    pub(crate) async fn connect(
+        &self,
+        kind: &Arc<FinisherKind>,
+    ) -> Result<Connection, Arc<FinisherError>> {
+        let database = self.database(kind).await?;
+        match database.connect().await {
+            Err(FinisherError::Connection(_)) => {
+                self.give_up(&database.socket).await;
+                let database = self.database(kind).await?;
+                Ok(database.connect().await?)
+            }
+            other => Ok(other?),
+        }
+    }
+
+    /// Ends it, and waits for that.
+    pub(crate) async fn end(&self) {
+        let running = self.state.lock().await.running.take();
+        if let Some(running) = running {
+            // It fails when the runtime ends, and then nobody waits.
+            drop(spawn_blocking(move || running.keeper.end()).await);
+        }
+    }
+}
+
+impl Database {
+    async fn connect(&self) -> Result<Connection, FinisherError> {
+        let parameters = walls::query_parameters(&self.name);
+        connect(&self.socket, &parameters).await
+    }
+}
+
+/// A connection, waiting for a server that refuses it for now.
+async fn connect(socket: &Path, parameters: &[(&str, &str)]) -> Result<Connection, FinisherError> {
+    let since = Instant::now();
+    loop {
+        match Connection::open(socket, parameters).await {
+            Ok(connection) => return Ok(connection),
+            Err(Failure::Last(error))
+                if walls::is_for_now(&error) && since.elapsed() < REFUSAL_TIME_MAX =>
+            {
+                sleep(LOOK_PAUSE).await;
+            }
+            Err(failure) => return Err(walls::refused(failure)),
+        }
+    }
+}
+
+impl Shared {
+    /// Starts the server, if it does not run, and creates the database of a kind.
+    async fn make(
+        self: &Arc<Self>,
+        mut state: OwnedMutexGuard<State>,
+        kind: &FinisherKind,
+    ) -> Result<Database, Arc<FinisherError>> {
+        if state.running.is_none() {
+            if let Some((when, error)) = &state.failed
+                && when.elapsed() < FAILURE_PAUSE
+            {
+                return Err(Arc::clone(error));
+            }
+            match self.start().await {
+                Ok(running) => state.running = Some(running),
+                Err(error) => {
+                    tracing::error!(major = self.major, %error, "the finisher does not start");
+                    let error = Arc::new(error);
+                    state.failed = Some((Instant::now(), Arc::clone(&error)));
+                    return Err(error);
+                }
+            }
+        }
+        let Some(running) = &mut state.running else {
+            return Err(Arc::new(FinisherError::Late));
+        };
+        if let Some((when, error)) = running.failed.get(kind)
+            && when.elapsed() < FAILURE_PAUSE
+        {
+            return Err(Arc::clone(error));
+        }
+        let made = running.create_database(kind).await;
+        made.map_err(|error| {
+            tracing::warn!(major = self.major, %error, "the finisher has no database for a server");
+            let error = Arc::new(error);
+            let failed = (Instant::now(), Arc::clone(&error));
+            running.failed.insert(kind.clone(), failed);
+            error
+        })
+    }
+
+    async fn start(self: &Arc<Self>) -> Result<Running, FinisherError> {
+        let shared = Arc::clone(self);
+        let begun = spawn_blocking(move || shared.begin()).await;
+        let (keeper, socket) = begun.map_err(|_| FinisherError::Late)??;
+        let mut owner = self.wait_until_ready(&keeper, &socket).await?;
+        walls::set_up_server(&mut owner).await?;
+        keeper.ready();
+        add(&self.counters.started, 1);
+        tracing::info!(major = self.major, "the finisher has started");
+        Ok(Running {
+            keeper,
+            socket: socket.into(),
+            databases: HashMap::new(),
+            failed: HashMap::new(),
+            names: 0,
+        })
+    }
+
+    /// Makes its folder and starts its keeper. Blocks.
+    fn begin(&self) -> Result<(Keeper, PathBuf), FinisherError> {
+        let owner = Owner::find(self.options.run_as.as_deref())?;
+        let place = Place::choose(self.options.folder.as_deref(), &owner);
+        let folder = PrivateFolder::create(&place, &owner)?;
+        let socket = folder.path().join(SOCKET);
+        if socket.as_os_str().len() > SOCKET_PATH_SIZE_MAX {
+            return Err(FinisherError::LongPath { path: socket });
+        }
+        let access = folder.write("pg_hba.conf", &walls::access())?;
+        let identities = folder.write("pg_ident.conf", &walls::identities(&owner.name))?;
+        let mut settings = walls::settings(self.major, &self.options, place.is_memory);
+        let named = [
+            ("unix_socket_directories", folder.path()),
+            ("hba_file", access.as_path()),
+            ("ident_file", identities.as_path()),
+        ];
+        settings.extend(named.map(|(name, path)| (name, path.display().to_string())));
+        let start = Start {
+            owner: &owner,
+            programs: &self.programs,
+            locales: self.options.locales.as_deref(),
+            settings: &settings,
+        };
+        let keeper = Keeper::start(folder, &start).map_err(FinisherError::Keeper)?;
+        Ok((keeper, socket))
+    }
+
+    async fn wait_until_ready(
+        &self,
+        keeper: &Keeper,
+        socket: &Path,
+    ) -> Result<Connection, FinisherError> {
+        let since = Instant::now();
+        loop {
+            // Read first: a server that ended after its last refusal has said why.
+            let is_over = keeper.is_over();
+            let parameters = walls::owner_parameters("template1");
+            match Connection::open(socket, &parameters).await {
+                Ok(connection) => return Ok(connection),
+                Err(Failure::Gone(_)) => {}
+                Err(Failure::Last(error)) if walls::is_for_now(&error) => {}
+                Err(failure) => return Err(walls::refused(failure)),
+            }
+            if is_over {
+                let said = keeper.said();
+                return Err(FinisherError::Ended { said });
+            }
+            if since.elapsed() > self.options.start_timeout {
+                return Err(FinisherError::Late);
+            }
+            sleep(LOOK_PAUSE).await;
+        }
+    }
+}
+
+impl Running {
+    async fn create_database(&mut self, kind: &FinisherKind) -> Result<Database, FinisherError> {
+        self.names += 1;
+        let name = format!("kind_{}", self.names);
+        let mut owner = connect(&self.socket, &walls::owner_parameters("template1")).await?;
+        walls::create_database(&mut owner, &name, kind).await?;
+        let mut owner = connect(&self.socket, &walls::owner_parameters(&name)).await?;
+        walls::wall_in(&mut owner).await?;
+        let version = walls::collation_version(&mut owner, kind.major).await?;
+        let database = Database {
+            socket: Arc::clone(&self.socket),
+            name: name.into(),
+            collation_version: version.map(Into::into),
+        };
+        self.databases.insert(kind.clone(), database.clone());
+        Ok(database)
+    }
+}

@@ -1,0 +1,8 @@
+//! All integration tests of the finisher, in one executable.
+
+mod answers;
+mod common;
+mod lifetime;
+mod locales;
+mod sharing;
+mod walls;

@@ -1,0 +1,219 @@
+//! Sessions whose statements the finisher evaluates: portions, errors, pipelines, limits, locks.
+
+use std::thread;
+use std::time::Duration;
+
+use postgres::Client;
+use postgres::error::SqlState;
+
+use crate::common::texts::answer;
+use crate::common::wire::{SYNC, Session, put_text};
+use crate::common::{Setup, with_finish};
+
+const RULES: &str = r#"
+[columns.item]
+name = { type = "text" }
+price = { type = "numeric(10,2)" }
+made = { type = "date" }
+"#;
+
+/// A query and a statement that only the finisher can evaluate.
+const YEARS: &str = "SELECT extract(year FROM made)::integer FROM item ORDER BY round(price)";
+const RAISE: &str = "UPDATE item SET price = round(price) WHERE extract(year FROM made) < 2003";
+
+/// The table `item` with five rows.
+fn start_with(more: &str) -> Option<Setup> {
+    if !server_testkit::is_installed() {
+        return None;
+    }
+    let setup = Setup::start_with(RULES, &with_finish(more));
+    let mut client = setup.connect();
+    let create = "CREATE TABLE item (id integer PRIMARY KEY, name text, price numeric(10,2), \
+                  made date)";
+    client.batch_execute(create).expect("made");
+    for id in 1..=5 {
+        let insert =
+            format!("INSERT INTO item VALUES ({id}, 'CANARY{id}', {id}.50, '200{id}-01-02')");
+        client.batch_execute(&insert).expect("inserted");
+    }
+    Some(setup)
+}
+
+fn start() -> Option<Setup> {
+    start_with("")
+}
+
+fn code(error: &postgres::Error) -> &str {
+    error.code().map_or("none", SqlState::code)
+}
+
+fn years(client: &mut Client) -> Vec<String> {
+    answer(client, YEARS).expect(YEARS)
+}
+
+#[test]
+fn rows_are_fetched_in_portions() {
+    let Some(setup) = start() else { return };
+    let mut client = setup.connect();
+    let mut transaction = client.transaction().expect("begun");
+    let portal = transaction.bind(YEARS, &[]).expect("bound");
+    let mut portions = Vec::new();
+    loop {
+        let rows = transaction.query_portal(&portal, 2).expect("a portion");
+        let rows: Vec<i32> = rows.iter().map(|row| row.get(0)).collect();
+        if rows.is_empty() {
+            break;
+        }
+        portions.push(rows);
+    }
+    assert_eq!(portions, [vec![2001, 2002], vec![2003, 2004], vec![2005]]);
+}
+
+#[test]
+fn an_error_of_the_finisher_fails_the_transaction() {
+    let Some(setup) = start() else { return };
+    let mut client = setup.connect();
+    client.batch_execute("BEGIN").expect("begun");
+    client
+        .batch_execute("INSERT INTO item (id) VALUES (6)")
+        .expect("inserted");
+    let error = answer(
+        &mut client,
+        "SELECT 1 / (extract(year FROM made) - 2003) FROM item",
+    );
+    assert_eq!(code(&error.expect_err("by zero")), "22012");
+    let error = answer(&mut client, "SELECT 1").expect_err("the transaction has failed");
+    assert_eq!(code(&error), "25P02");
+    client.batch_execute("ROLLBACK").expect("rolled back");
+    assert_eq!(years(&mut client).len(), 5);
+    // An implicit transaction of several statements: nothing of it stays.
+    let text = "INSERT INTO item (id) VALUES (6); SELECT round(name) FROM item";
+    let error = answer(&mut client, text).expect_err("no such function");
+    assert_eq!(code(&error), "42883");
+    assert_eq!(years(&mut client).len(), 5);
+    let error = client.prepare("SELECT no_such FROM item WHERE round(price) = 1");
+    assert_eq!(code(&error.err().expect("no such column")), "42703");
+    assert_eq!(years(&mut client).len(), 5);
+}
+
+#[test]
+fn statements_of_one_text_are_answered_in_their_order() {
+    let Some(setup) = start() else { return };
+    let mut client = setup.connect();
+    let text = format!("SELECT 1; {YEARS} LIMIT 1; {RAISE}; SELECT 2; {YEARS} DESC LIMIT 1");
+    let answers = answer(&mut client, &text).expect("answered");
+    assert_eq!(answers, ["1", "2001", "2", "2005"]);
+    let raised = answer(&mut client, "SELECT price FROM item ORDER BY id LIMIT 3");
+    assert_eq!(raised.expect("prices"), ["2.00", "3.00", "3.50"]);
+}
+
+#[test]
+fn a_pipeline_is_answered_in_its_order() {
+    let Some(setup) = start() else { return };
+    let mut session = Session::connect(setup.proxy.address.port());
+    let mut messages = Vec::new();
+    for text in [
+        "SELECT 1",
+        YEARS,
+        "SELECT name FROM item WHERE id = 2",
+        RAISE,
+        "SELECT sum(round(price)) FROM item",
+    ] {
+        put_text(text, &mut messages);
+    }
+    messages.extend_from_slice(SYNC);
+    let answer = session.say(&messages);
+    let rows: Vec<String> = answer
+        .rows
+        .iter()
+        .map(|row| row[0].clone().unwrap_or_default())
+        .collect();
+    let wanted = ["1", "2001", "2002", "2003", "2004", "2005", "CANARY2", "20"];
+    assert_eq!(rows, wanted, "{answer:?}");
+    // What follows an error is skipped.
+    let mut messages = Vec::new();
+    for text in ["SELECT round(name) FROM item", YEARS] {
+        put_text(text, &mut messages);
+    }
+    messages.extend_from_slice(SYNC);
+    let answer = session.say(&messages);
+    assert_eq!((answer.code.as_str(), answer.rows.len()), ("42883", 0));
+    assert_eq!(session.query(YEARS).rows.len(), 5);
+}
+
+#[test]
+fn limits_hold_and_the_session_goes_on() {
+    let Some(setup) = start_with("max_finish_rows = 4\n") else {
+        return;
+    };
+    let mut client = setup.connect();
+    for text in [YEARS, RAISE] {
+        let error = answer(&mut client, text).expect_err("five rows");
+        assert_eq!(code(&error), "54000", "{error:?}");
+    }
+    let narrow = YEARS.replace("FROM item", "FROM item WHERE id < 4");
+    assert_eq!(answer(&mut client, &narrow).expect("three").len(), 3);
+    let large = "SELECT repeat(name, 1000000), generate_series(1, 1000) FROM item WHERE id = 1 \
+                 AND round(price) > 0";
+    let error = answer(&mut client, large).expect_err("more than max_finish_bytes");
+    assert_eq!(code(&error), "54000", "{error:?}");
+    assert_eq!(answer(&mut client, &narrow).expect("three").len(), 3);
+}
+
+#[test]
+fn a_row_that_changes_meanwhile_is_looked_at_again() {
+    let Some(setup) = start() else { return };
+    let mut first = setup.connect();
+    let mut second = setup.connect();
+    first.batch_execute("BEGIN").expect("begun");
+    first
+        .batch_execute("UPDATE item SET made = '2020-01-01' WHERE id = 1")
+        .expect("changed");
+    let waiting = thread::spawn(move || {
+        let count = second.execute(RAISE, &[]).expect("it waits for the lock");
+        (second, count)
+    });
+    thread::sleep(Duration::from_millis(300));
+    assert!(!waiting.is_finished(), "the row is locked");
+    first.batch_execute("COMMIT").expect("committed");
+    let (mut second, count) = waiting.join().expect("no panic");
+    assert_eq!(count, 1, "of two rows, one is of another year now");
+    let prices = answer(&mut second, "SELECT price FROM item ORDER BY id LIMIT 2");
+    assert_eq!(prices.expect("prices"), ["1.50", "3.00"]);
+}
+
+#[test]
+fn settings_of_the_session_are_those_of_the_finisher() {
+    let Some(setup) = start() else { return };
+    let mut client = setup.connect();
+    let text = "SELECT (made + interval '1 hour')::timestamptz FROM item WHERE round(price) = 2";
+    client
+        .batch_execute("SET TimeZone TO 'Asia/Tokyo'")
+        .expect("set");
+    let tokyo = answer(&mut client, text).expect("answered");
+    assert_eq!(tokyo, ["2001-01-02 01:00:00+09"]);
+    client.batch_execute("SET TimeZone TO 'UTC'").expect("set");
+    let utc = answer(&mut client, text).expect("answered");
+    assert_eq!(utc, ["2001-01-02 01:00:00+00"]);
+}
+
+#[test]
+fn without_its_programs_statements_are_refused() {
+    let Some(setup) = start_with_programs("/nowhere") else {
+        return;
+    };
+    let mut client = setup.connect();
+    client
+        .batch_execute("CREATE TABLE item (id integer, name text, price numeric(10,2), made date)")
+        .expect("made");
+    let error = answer(&mut client, YEARS).expect_err("no finisher");
+    assert_eq!(code(&error), "0A000", "{error:?}");
+}
+
+fn start_with_programs(programs: &str) -> Option<Setup> {
+    if !server_testkit::is_installed() {
+        return None;
+    }
+    let finish = format!("{}programs = \"{programs}\"\n", with_finish(""));
+    Some(Setup::start_with(RULES, &finish))
+}

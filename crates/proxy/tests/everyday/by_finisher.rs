@@ -1,0 +1,190 @@
+//! Statements that the finisher answers. None of them is refused.
+
+pub const STATEMENTS: &[&str] = &[
+    // Dates and times.
+    "SELECT extract(year FROM day) AS year, count(*) FROM account GROUP BY 1 ORDER BY 1",
+    "SELECT date_trunc('month', day) AS month, sum(amount) FROM account GROUP BY month ORDER BY \
+     month",
+    "SELECT id, to_char(day, 'DD.MM.YYYY') FROM account ORDER BY plain, id",
+    "SELECT id FROM account WHERE extract(year FROM day) = 2001 ORDER BY id",
+    "SELECT id FROM account WHERE day < now() ORDER BY id",
+    "SELECT id FROM account WHERE day > CURRENT_DATE - 36500 AND day < CURRENT_DATE ORDER BY id",
+    "SELECT id FROM account WHERE day + interval '1 year' < '2001-12-31' ORDER BY id",
+    "SELECT id, age('2024-02-29'::date, day) FROM account ORDER BY plain, id",
+    "SELECT id, day - '2000-01-01'::date FROM account ORDER BY plain, id",
+    "SELECT count(*) = 5, now() = statement_timestamp() FROM account WHERE score + 1 > -100 OR \
+     score IS NULL",
+    "SELECT date_part('dow', day), count(*) FROM account GROUP BY 1 ORDER BY 1",
+    "SELECT id FROM account WHERE day BETWEEN $1::date - 400 AND $1 ORDER BY id ## 2001-02-03",
+    // Texts.
+    "SELECT id FROM account WHERE note ~ '^CANARY [fS]' ORDER BY id",
+    "SELECT id FROM account WHERE note ~* 'second' ORDER BY id",
+    "SELECT id FROM account WHERE note SIMILAR TO 'CANARY%' ORDER BY id",
+    "SELECT id, regexp_replace(note, 'CANARY ', '') FROM account ORDER BY plain, id",
+    "SELECT id, substring(note FROM 2 FOR 3), position('A' IN note) FROM account ORDER BY plain, \
+     id",
+    "SELECT id, upper(left(note, 3)), reverse(note), md5(note) FROM account ORDER BY plain, id",
+    "SELECT id FROM account WHERE replace(note, ' ', '') LIKE 'CANARYf%' ORDER BY id",
+    "SELECT id FROM account WHERE note LIKE $1 || '%' ORDER BY id ## CANARY f",
+    "SELECT id FROM account WHERE note::text LIKE '%' || $1 || '%' ORDER BY id ## first",
+    "SELECT id FROM account WHERE starts_with(note, $1) ORDER BY id ## CANARY",
+    "SELECT id, split_part(note, ' ', 2) AS word FROM account WHERE note <> '' ORDER BY word, id",
+    "SELECT id FROM account WHERE to_tsvector('simple', note) @@ plainto_tsquery('simple', \
+     'second')",
+    "SELECT string_agg(note, '; ' ORDER BY note) FROM account WHERE note > ''",
+    "SELECT id, format('%s (%s)', note, score) FROM account ORDER BY plain, id",
+    "SELECT id, concat_ws('/', note, score, plain) FROM account ORDER BY plain, id",
+    "SELECT initcap(note), length(trim(note)) FROM account ORDER BY plain, id",
+    // Numbers.
+    "SELECT id, round(amount), trunc(amount, 1), amount % 3, abs(amount) FROM account ORDER BY \
+     plain, id",
+    "SELECT id, greatest(score, plain, 4), least(score, plain) FROM account ORDER BY plain, id",
+    "SELECT stddev(amount), variance(score), stddev_pop(amount) FROM account",
+    "SELECT corr(score, plain), covar_pop(score, plain) FROM account",
+    "SELECT id, score & 3, score | 8, score # 1, score << 2 FROM account ORDER BY plain, id",
+    "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY amount) FROM account",
+    "SELECT mode() WITHIN GROUP (ORDER BY score) FROM account",
+    "SELECT width_bucket(amount, 0, 30, 3), count(*) FROM account GROUP BY 1 ORDER BY 1",
+    "SELECT avg(score) FILTER (WHERE amount > 1), bool_or(score > 6), every(score < 100) FROM \
+     account",
+    "SELECT 10 / (score - 5) FROM account",
+    "SELECT sqrt(amount) FROM account",
+    "SELECT id FROM account WHERE amount * $1 > 30 ORDER BY id ## 3",
+    "SELECT id, score * $1::numeric + $2 FROM account ORDER BY plain, id ## 1.5 ## 2",
+    // Windows.
+    "SELECT id, row_number() OVER (ORDER BY amount, id) FROM account ORDER BY id",
+    "SELECT id, rank() OVER (PARTITION BY score ORDER BY amount DESC NULLS LAST) FROM account \
+     ORDER BY id",
+    "SELECT id, sum(amount) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM \
+     account ORDER BY id",
+    "SELECT id, lag(note) OVER w, lead(note, 1, 'none') OVER w FROM account WINDOW w AS (ORDER BY \
+     id) ORDER BY id",
+    "SELECT id, ntile(2) OVER (ORDER BY score, id), first_value(note) OVER (ORDER BY score, id) \
+     FROM account ORDER BY id",
+    "SELECT * FROM (SELECT id, row_number() OVER (PARTITION BY day ORDER BY amount, id) AS n FROM \
+     account) t WHERE n = 1 ORDER BY id",
+    "SELECT DISTINCT ON (score) score, id FROM account ORDER BY score, amount DESC, id",
+    // Groups.
+    "SELECT score, day, count(*) FROM account GROUP BY GROUPING SETS ((score), (day), ()) ORDER \
+     BY score, day, count",
+    "SELECT score, day, sum(amount), grouping(score, day) FROM account GROUP BY ROLLUP (score, \
+     day) ORDER BY 1, 2, 3, 4",
+    "SELECT array_agg(score ORDER BY id) FROM account",
+    "SELECT json_agg(note ORDER BY id), json_object_agg(id, amount) FROM account",
+    "SELECT json_build_object('id', id, 'note', note, 'day', day) FROM account ORDER BY plain, id",
+    "SELECT row_to_json(t) FROM (SELECT id, note, amount FROM account) t ORDER BY id",
+    "SELECT count(*) FROM (SELECT DISTINCT note, score FROM account) t",
+    "SELECT score / 2 AS half, count(*) FROM account GROUP BY half HAVING sum(amount) > 0 ORDER \
+     BY half",
+    // Subqueries.
+    "SELECT id FROM account WHERE amount = (SELECT max(amount) FROM account) ORDER BY id",
+    "SELECT id FROM account WHERE amount > (SELECT avg(amount) FROM account) ORDER BY id",
+    "SELECT id FROM account a WHERE EXISTS (SELECT 1 FROM entry e WHERE e.account_id = a.id AND \
+     e.value > 100) ORDER BY id",
+    "SELECT id FROM account a WHERE NOT EXISTS (SELECT 1 FROM entry e WHERE e.account_id = a.id \
+     AND e.value IS NOT NULL) ORDER BY id",
+    "SELECT id FROM account WHERE note NOT IN (SELECT memo FROM entry WHERE memo IS NOT NULL) \
+     ORDER BY id",
+    "SELECT id, (SELECT sum(value) FROM entry WHERE account_id = a.id AND memo LIKE 'CANARY%') \
+     FROM account a ORDER BY id",
+    "SELECT id FROM account WHERE (note, amount) = (SELECT note, amount FROM account WHERE id = \
+     1) ORDER BY id",
+    "SELECT id FROM account WHERE (amount, id) > (10.50, 1) ORDER BY amount, id",
+    "SELECT id FROM account WHERE (score, id) < ($1, $2) ORDER BY score DESC, id DESC LIMIT 2 ## \
+     7 ## 3",
+    // Joins.
+    "SELECT a.id, b.id FROM account a JOIN account b ON a.note = b.note AND a.id < b.id ORDER BY \
+     1, 2",
+    "SELECT a.id, e.value FROM account a LEFT JOIN entry e ON e.account_id = a.id AND e.value > \
+     a.score ORDER BY 1, 2",
+    "SELECT a.id, count(e.value) FROM account a LEFT JOIN entry e ON e.account_id = a.id WHERE \
+     a.amount > 1 GROUP BY a.id ORDER BY 1",
+    "SELECT a.id, o.word FROM account a JOIN open o ON o.id = a.score - 4 ORDER BY 1",
+    "SELECT a.id, e.number, x.note FROM account a JOIN entry e ON e.account_id = a.id FULL JOIN \
+     archive x ON x.note = a.note ORDER BY 1, 2, 3",
+    "SELECT a.id, t.value FROM account a CROSS JOIN LATERAL (SELECT value FROM entry e WHERE \
+     e.account_id = a.id ORDER BY value DESC NULLS LAST LIMIT 1) t ORDER BY 1",
+    "SELECT a.id, s.n FROM account a JOIN generate_series(5, 7) AS s(n) ON s.n = a.score ORDER BY \
+     1",
+    "SELECT count(*) FROM account a, entry e WHERE a.amount * 10 > e.value",
+    "SELECT u.id, a.note FROM unnest($1::int[]) AS u(id) JOIN account a ON a.score = u.id ORDER \
+     BY 1, 2 ## {5,7}",
+    // Set operations and WITH.
+    "SELECT note FROM account UNION SELECT memo FROM entry ORDER BY 1",
+    "SELECT note FROM account EXCEPT SELECT note FROM archive ORDER BY 1",
+    "SELECT note FROM account INTERSECT SELECT note FROM account WHERE amount > 1 ORDER BY 1",
+    "WITH rich AS (SELECT * FROM account WHERE amount > 5) SELECT r.id, lower(r.note) FROM rich r \
+     ORDER BY r.id",
+    "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3) SELECT n.i, \
+     a.note FROM n JOIN account a ON a.score = n.i + 4 ORDER BY 1, 2",
+    "WITH t AS (SELECT score, sum(amount) AS s FROM account GROUP BY score) SELECT * FROM t WHERE \
+     s > (SELECT avg(s) FROM t) ORDER BY score",
+    // Conditions of all kinds.
+    "SELECT id FROM account WHERE score IS DISTINCT FROM 5 ORDER BY id",
+    "SELECT id FROM account WHERE CASE WHEN amount > 10 THEN score ELSE plain END = 5 ORDER BY id",
+    "SELECT id FROM account WHERE coalesce(note, 'x') || coalesce(day::text, 'y') LIKE '%2001%' \
+     ORDER BY id",
+    "SELECT id FROM account WHERE score::text = '5' ORDER BY id",
+    "SELECT id FROM account WHERE score = ANY (ARRAY[5, 7]) AND amount::integer IN (0, 10, 11) \
+     ORDER BY id",
+    "SELECT id FROM account WHERE nullif(note, '') IS NULL AND plain > 0 ORDER BY id",
+    "SELECT id FROM account WHERE (plain > 2) = (score > 4) ORDER BY id",
+    // Names and columns.
+    "SELECT *, amount + 1 AS more FROM account ORDER BY amount, id",
+    "SELECT a.*, e.* FROM account a JOIN entry e ON e.value > a.amount * 5 ORDER BY a.id, \
+     e.account_id, e.number",
+    "SELECT public.account.id, public.account.note || '!' FROM public.account ORDER BY \
+     round(amount), id",
+    "SELECT \"a\".\"id\" AS \"Id\", \"a\".\"amount\" ^ 2 AS \"Ämount\" FROM \
+     \"public\".\"account\" \"a\" ORDER BY 2, 1",
+    "SELECT count(a) , count(*) FROM account a WHERE sign(amount) = 1",
+    "SELECT o.tags, a.note FROM open o JOIN account a ON a.score = o.id + 4 ORDER BY a.id",
+    "SELECT x.a, x.c FROM account AS x (a, b, c, d, e, f, g, h, i) WHERE x.d > 1 ORDER BY \
+     round(x.d), 1",
+    // Errors as of the server.
+    "SELECT no_such_column FROM account WHERE round(amount) = 1",
+    "SELECT note + 1 FROM account",
+    "SELECT round(note) FROM account",
+    "SELECT amount FROM account WHERE round(amount) = $1 ## x",
+    "SELECT cast(note AS integer) + round(amount) FROM account",
+    "SELECT id, count(*) FROM account WHERE round(amount) > 1",
+    // Limits, offsets, parameters.
+    "SELECT id FROM account ORDER BY round(amount) DESC NULLS LAST, id LIMIT $1 OFFSET $2 ## 2 ## \
+     1",
+    "SELECT id, $1::int + score FROM account WHERE round(amount) > $2 ORDER BY id ## 1 ## 5",
+    "SELECT id FROM account WHERE $1::text IS NULL OR lower(note) = lower($1) ORDER BY id ## \
+     CANARY FIRST",
+    "SELECT id FROM account WHERE id = $1 AND round(amount) = 20 ## 2",
+    "SELECT id FROM account WHERE name = $1 AND round(amount) = 20 ## CANARYbob",
+    "SELECT id FROM account WHERE plain = $1 AND round(amount) = $1 + 9 ## 1",
+    "SELECT id FROM account WHERE place > $1 AND trunc(amount) > 1 ORDER BY id ## 15",
+    // Writes by any condition, and of any value.
+    "UPDATE account SET note = 'CANARYn' WHERE round(amount) = 10",
+    "UPDATE account SET note = NULL WHERE note = $1 ## CANARY first",
+    "UPDATE account SET note = $1 WHERE score > $2 ## CANARYz ## 4",
+    "UPDATE account SET note = $1, plain = $2, label = 'x' WHERE upper(note) = $3 ## \
+     CANARYz ## 7 ## CANARY FIRST",
+    "UPDATE account SET note = upper(note), score = score * 2 WHERE note LIKE 'CANARY%'",
+    "UPDATE account SET amount = round(amount) + $1 WHERE id = $2 ## 1.25 ## 2",
+    "UPDATE account SET day = date_trunc('year', day) WHERE extract(month FROM day) = 2",
+    "UPDATE account SET day = day + 1 WHERE amount > (SELECT avg(amount) FROM account)",
+    "UPDATE account a SET score = s.n FROM (SELECT account_id, sum(value) AS n FROM entry \
+     GROUP BY account_id) s WHERE s.account_id = a.id AND s.n < 1000",
+    "UPDATE account SET score = score + e.number FROM entry e WHERE e.account_id = account.id \
+     AND e.value = 100",
+    "UPDATE account SET score = 1 WHERE note = 'nobody'",
+    "UPDATE account SET score = substring(note, 1, 1) WHERE round(amount) = 20",
+    "UPDATE account SET name = repeat('x', 13) || note WHERE round(amount) = 20",
+    "UPDATE account SET amount = amount * 1e9 WHERE round(amount) = 20",
+    "UPDATE account SET score = 10 / (score - 5) WHERE round(amount) = 10",
+    "UPDATE account SET name = NULL WHERE round(amount) = 20",
+    "UPDATE account SET note = 'CANARYr' WHERE score = 5 RETURNING id, note, score",
+    "UPDATE account SET id = id + 100 WHERE round(amount) = 0",
+    "DELETE FROM account WHERE score > 6",
+    "DELETE FROM entry WHERE memo LIKE '%x'",
+    "DELETE FROM entry WHERE memo = $1 ## CANARYx",
+    "DELETE FROM entry e USING account a WHERE a.id = e.account_id AND a.note LIKE '%first'",
+    "DELETE FROM entry WHERE value > (SELECT avg(value) FROM entry) RETURNING account_id, memo",
+    "DELETE FROM archive WHERE NOT EXISTS (SELECT 1 FROM account a WHERE a.note = archive.note)",
+    "DELETE FROM account WHERE round(amount) = 10",
+];

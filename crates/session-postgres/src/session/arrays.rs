@@ -1,0 +1,87 @@
+//! Arrays of the values of columns, in PostgreSQL's binary format (`array_recv`).
+
+/// An array while its elements come.
+#[derive(Debug)]
+pub(super) struct ArrayBuilder {
+    element_type: u32,
+    count: u32,
+    has_null: bool,
+    elements: Vec<u8>,
+}
+
+impl ArrayBuilder {
+    /// An empty array of elements of a type, by its number in the catalogue.
+    pub(super) fn new(element_type: u32) -> Self {
+        Self {
+            element_type,
+            count: 0,
+            has_null: false,
+            elements: Vec::new(),
+        }
+    }
+
+    /// Appends an element, written by `value`. False: it is NULL.
+    pub(super) fn push<E>(
+        &mut self,
+        value: impl FnOnce(&mut Vec<u8>) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        let mut is_null = false;
+        let written = wire_postgres::backend::write_value(&mut self.elements, |out| {
+            let has_value = value(out)?;
+            is_null = !has_value;
+            Ok(has_value)
+        });
+        self.has_null |= is_null;
+        self.count += 1;
+        written
+    }
+
+    /// How many bytes its elements take.
+    pub(super) fn size(&self) -> usize {
+        self.elements.len()
+    }
+
+    /// The array as the value of a parameter.
+    pub(super) fn into_value(self) -> Vec<u8> {
+        let dimensions = u32::from(self.count > 0);
+        let mut value = Vec::with_capacity(20 + self.elements.len());
+        for number in [dimensions, u32::from(self.has_null), self.element_type] {
+            value.extend_from_slice(&number.to_be_bytes());
+        }
+        if dimensions > 0 {
+            value.extend_from_slice(&self.count.to_be_bytes());
+            // The lower bound.
+            value.extend_from_slice(&1_u32.to_be_bytes());
+        }
+        value.extend_from_slice(&self.elements);
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_array_has_the_bytes_of_the_server() {
+        let mut array = ArrayBuilder::new(23);
+        assert_eq!(
+            ArrayBuilder::new(23).into_value(),
+            [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 23]
+        );
+        let one = |out: &mut Vec<u8>| {
+            out.extend_from_slice(&[0, 0, 0, 7]);
+            Ok::<bool, ()>(true)
+        };
+        array.push(one).expect("a value");
+        array.push(|_| Ok::<bool, ()>(false)).expect("NULL");
+        // SELECT encode(array_send(ARRAY[7, NULL]), 'hex')
+        let server = "00000001000000010000001700000002000000010000000400000007ffffffff";
+        let bytes: String = array
+            .into_value()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        assert_eq!(bytes, server);
+    }
+}

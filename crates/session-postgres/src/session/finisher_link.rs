@@ -1,0 +1,101 @@
+//! What a session has asked the finisher, and what it was told.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use session_core::StatementError;
+
+use super::gathering::Gathering;
+use crate::finisher::{Described, FinisherRequest};
+
+/// How many descriptions a session keeps.
+const DESCRIBED_MAX: usize = 64;
+
+/// A query, and the types that its parameters were declared with.
+type Key = (Arc<str>, Arc<[u32]>);
+
+/// What the session waits for.
+#[derive(Debug)]
+pub(super) enum Asked {
+    /// Types of a query. The client's message is processed again afterwards.
+    Description(Key),
+    /// The answer to a query whose rows were fetched.
+    Answer(Box<Gathering>),
+}
+
+/// The session's side of the conversation with the finisher.
+#[derive(Debug, Default)]
+pub(super) struct FinisherLink {
+    /// To be taken by whoever drives the session.
+    request: Option<FinisherRequest>,
+    asked: Option<Asked>,
+    described: VecDeque<(Key, Arc<Described>)>,
+    /// Why the last query could not be described.
+    failure: Option<(Key, StatementError)>,
+}
+
+impl FinisherLink {
+    /// Asks the finisher.
+    pub(super) fn ask(&mut self, request: FinisherRequest, asked: Asked) {
+        self.request = Some(request);
+        self.asked = Some(asked);
+    }
+
+    /// Whether the session waits for the finisher.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    /// Whether the message that was processed last is processed again.
+    pub(super) fn wants_again(&self) -> bool {
+        matches!(self.asked, Some(Asked::Description(_)))
+    }
+
+    /// The request, once.
+    pub(super) fn take_request(&mut self) -> Option<FinisherRequest> {
+        self.request.take()
+    }
+
+    /// What was asked, now that it is answered.
+    pub(super) fn take_asked(&mut self) -> Option<Asked> {
+        self.request = None;
+        self.asked.take()
+    }
+
+    /// The types of a query. None: they must be asked for.
+    ///
+    /// # Errors
+    /// The finisher refuses the query. The error is given once.
+    pub(super) fn described(
+        &mut self,
+        query: &str,
+        types: &[u32],
+    ) -> Result<Option<Arc<Described>>, StatementError> {
+        let is_own = |key: &Key| *key.0 == *query && *key.1 == *types;
+        if let Some((_, failure)) = self.failure.take_if(|(key, _)| is_own(key)) {
+            return Err(failure);
+        }
+        let mut known = self.described.iter();
+        let found = known.find(|(key, _)| is_own(key));
+        Ok(found.map(|(_, described)| Arc::clone(described)))
+    }
+
+    /// Notes the types of a query, under those that were declared and under those that it has.
+    pub(super) fn note(&mut self, key: Key, described: Result<Described, StatementError>) {
+        let described = match described {
+            Ok(described) => Arc::new(described),
+            Err(failure) => return self.failure = Some((key, failure)),
+        };
+        let all: Arc<[u32]> = described.parameter_types.as_slice().into();
+        let whole = (Arc::clone(&key.0), all);
+        if whole.1 != key.1 {
+            self.keep(whole, Arc::clone(&described));
+        }
+        self.keep(key, described);
+    }
+
+    fn keep(&mut self, key: Key, described: Arc<Described>) {
+        self.described.truncate(DESCRIBED_MAX - 1);
+        self.described.push_front((key, described));
+    }
+}

@@ -1,0 +1,238 @@
+//! A query that the finisher answers, while the rows of its relations come.
+
+use std::sync::Arc;
+
+use finish::Limits;
+use semantics_postgres::TextContext;
+use session_core::{Statement, StatementError, ValueFormat};
+use sql_plan::{Element, FetchedColumnPlan, FinisherQuery, FinisherWrite, Plan};
+use wire_postgres::backend;
+use wire_postgres::frontend::KeptBind;
+use wire_postgres::values;
+
+use super::arrays::ArrayBuilder;
+use super::format::FormatCode;
+use super::rows::RowError;
+use crate::finisher::FinisherExecution;
+use session_core::plans::TextPlan;
+
+/// The first number of a type that is not the server's own (`FirstNormalObjectId`).
+const FIRST_OF_USERS: u32 = 16384;
+
+/// A query for the finisher, while its rows come.
+#[derive(Debug)]
+pub(super) struct Gathering {
+    pub statement: Arc<Statement>,
+    pub index: usize,
+    /// The client's Bind.
+    pub bind: Arc<KeptBind>,
+    /// The client's portal.
+    pub portal: Box<[u8]>,
+    /// How many rows the client wants. None: all.
+    pub rows_max: Option<usize>,
+    pub limits: Limits,
+    /// One for each column of each relation. Empty: the columns are not known yet.
+    pub arrays: Vec<ArrayBuilder>,
+    /// How many rows the server has sent.
+    pub fetched: usize,
+    /// It has failed with this error. Rows that still come are dropped.
+    pub failure: Option<StatementError>,
+    /// The client's Sync was sent after it.
+    pub is_synced: bool,
+}
+
+/// The query for the finisher at an index of a text.
+pub(super) fn query_at(plan: &TextPlan, index: usize) -> Option<&FinisherQuery> {
+    match &plan.planned.get(index)?.plan {
+        Plan::Finisher(query) => Some(query),
+        Plan::FinisherWrite(plan) => Some(&plan.query),
+        _ => None,
+    }
+}
+
+/// The statement at an index of a text that writes what the finisher finds.
+pub(super) fn write_at(plan: &TextPlan, index: usize) -> Option<&FinisherWrite> {
+    match &plan.planned.get(index)?.plan {
+        Plan::FinisherWrite(plan) => Some(plan),
+        _ => None,
+    }
+}
+
+/// The formats in which to ask for the columns of the fetch.
+pub(super) fn formats(query: &FinisherQuery) -> Vec<i16> {
+    let mut formats = vec![1; query.fetch.outputs.len()];
+    for column in query.columns() {
+        if column.element == Element::Text {
+            formats[column.output] = 0;
+        }
+    }
+    formats
+}
+
+impl Gathering {
+    fn query(&self) -> Result<&FinisherQuery, StatementError> {
+        query_at(&self.statement.plan, self.index).ok_or_else(StatementError::other_plan)
+    }
+
+    /// Takes the RowDescription of the fetch.
+    pub(super) fn columns(&mut self, body: &[u8]) -> Result<(), RowError> {
+        let fields = backend::read_row_description(body)?;
+        let query = self.query()?;
+        if fields.len() != query.fetch.outputs.len() {
+            return Err(StatementError::other_columns().into());
+        }
+        let arrays = query.columns().map(|column| {
+            let oid = match column.element {
+                Element::Opened(logical) => values::oid(logical),
+                Element::Text => values::TEXT,
+                Element::Binary => fields[column.output].type_oid,
+            };
+            match oid < FIRST_OF_USERS {
+                true => Ok(ArrayBuilder::new(oid)),
+                false => Err(StatementError::other_columns()),
+            }
+        });
+        match arrays.collect() {
+            Ok(arrays) => self.arrays = arrays,
+            Err(failure) => self.failure = Some(failure),
+        }
+        Ok(())
+    }
+
+    /// Takes a row of the fetch.
+    pub(super) fn row(&mut self, body: &[u8], context: &TextContext) -> Result<(), RowError> {
+        self.fetched += 1;
+        if self.failure.is_some() {
+            return Ok(());
+        }
+        let row: Vec<Option<&[u8]>> = backend::read_data_row(body)?.iter().collect();
+        match self.take(&row, context) {
+            Err(failure) if failure.ends_session => return Err(failure.into()),
+            taken => self.failure = taken.err(),
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, row: &[Option<&[u8]>], context: &TextContext) -> Result<(), StatementError> {
+        if self.fetched > self.limits.rows_max {
+            return Err(self.too_many_rows());
+        }
+        let plan = &self.statement.plan;
+        let query = query_at(plan, self.index).ok_or_else(StatementError::other_plan)?;
+        if row.len() != query.fetch.outputs.len() {
+            return Err(StatementError::other_columns());
+        }
+        let (columns, start) = relation_of(query, row).ok_or_else(StatementError::other_columns)?;
+        let end = start + columns.len();
+        let arrays = self
+            .arrays
+            .get_mut(start..end)
+            .ok_or_else(StatementError::other_columns)?;
+        for (column, array) in columns.iter().zip(arrays) {
+            let value = row[column.output];
+            array.push(|out| write_element(plan, query, column, value, context, out))?;
+        }
+        let size: usize = self.arrays.iter().map(ArrayBuilder::size).sum();
+        match size <= self.limits.bytes_max {
+            true => Ok(()),
+            false => Err(self.too_many_bytes()),
+        }
+    }
+
+    /// Ends the fetch. Returns what the finisher executes.
+    ///
+    /// # Errors
+    /// What went wrong first.
+    pub(super) fn end(&mut self) -> Result<FinisherExecution, StatementError> {
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        if self.fetched > self.limits.rows_max {
+            return Err(self.too_many_rows());
+        }
+        let parameters = self.query()?.parameters;
+        let bind = self.bind.bind();
+        let mut formats = Vec::new();
+        let mut values = Vec::new();
+        for (number, value) in bind.parameters.iter().enumerate().take(parameters) {
+            formats.push(bind.formats.of(number));
+            values.push(value.map(<[u8]>::to_vec));
+        }
+        for array in std::mem::take(&mut self.arrays) {
+            formats.push(1);
+            values.push(Some(array.into_value()));
+        }
+        Ok(FinisherExecution {
+            formats,
+            values,
+            result_formats: match write_at(&self.statement.plan, self.index) {
+                None => bind.result_formats.iter().collect(),
+                Some(_) => Box::new([1]),
+            },
+            answer_size_max: self.limits.bytes_max,
+        })
+    }
+
+    fn too_many_rows(&self) -> StatementError {
+        let rows_max = self.limits.rows_max;
+        StatementError::limit(format!(
+            "the query needs more than {rows_max} rows to be answered outside of the server"
+        ))
+        .hint(
+            "Narrow its conditions on columns that the server can compare, or raise \
+             max_finish_rows.",
+        )
+    }
+
+    pub(super) fn too_many_bytes(&self) -> StatementError {
+        let bytes_max = self.limits.bytes_max;
+        StatementError::limit(format!(
+            "the query needs more than {bytes_max} bytes to be answered outside of the server"
+        ))
+        .hint(
+            "Narrow its conditions on columns that the server can compare, or raise \
+             max_finish_bytes.",
+        )
+    }
+}
+
+/// The columns of the relation that a row belongs to, and the index of their first array.
+fn relation_of<'q>(
+    query: &'q FinisherQuery,
+    row: &[Option<&[u8]>],
+) -> Option<(&'q [FetchedColumnPlan], usize)> {
+    let index = match query.has_index {
+        false => 0,
+        true => {
+            let bytes: &[u8] = row.first().copied()??;
+            let index: [u8; 4] = bytes.try_into().ok()?;
+            usize::try_from(i32::from_be_bytes(index)).ok()?
+        }
+    };
+    let before = query.relations.get(..index)?.iter();
+    let start = before.map(|relation| relation.columns.len()).sum();
+    Some((&query.relations.get(index)?.columns, start))
+}
+
+/// Writes an element of the array of a column. False: it is NULL.
+fn write_element(
+    plan: &TextPlan,
+    query: &FinisherQuery,
+    column: &FetchedColumnPlan,
+    value: Option<&[u8]>,
+    context: &TextContext,
+    out: &mut Vec<u8>,
+) -> Result<bool, StatementError> {
+    let Some(bytes) = value else {
+        return Ok(false);
+    };
+    let sql_plan::OutputKind::Sealed(id) = query.fetch.outputs[column.output].kind else {
+        out.extend_from_slice(bytes);
+        return Ok(true);
+    };
+    let unopened = || StatementError::unopened(plan.loaded.schema.column(id));
+    let value = plan.loaded.sealer.open(id, bytes).ok_or_else(unopened)?;
+    let logical = plan.loaded.schema.column(id).logical;
+    FormatCode::BINARY.write(&value, logical, context, out)?;
+    Ok(true)
+}

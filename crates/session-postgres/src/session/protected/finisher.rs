@@ -1,0 +1,367 @@
+//! Queries that the finisher answers: their types are asked for before they are parsed, their rows
+//! are fetched, and the client gets the finisher's answer.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use session_core::counters::add;
+use session_core::plans::{Role, ServerStatement};
+use session_core::{Statement, StatementError};
+use sql_plan::FinisherQuery;
+use wire_postgres::frontend::{self, Bind, Execute, KeptBind, Target, write_execute, write_target};
+use wire_postgres::{backend, values};
+
+use super::steps::RowsToWrite;
+use super::{Outputs, Protected};
+use crate::finisher::{Described, FinisherAnswer, FinisherRequest, FinisherRows};
+use crate::session::End;
+use crate::session::answers::{Expected, Unseen, Writes};
+use crate::session::failure::failure_of;
+use crate::session::finisher_link::Asked;
+use crate::session::finisher_rows::{AnsweredRows, write_description};
+use crate::session::found;
+use crate::session::gathering::{Gathering, formats, query_at, write_at};
+use crate::session::portals::PortalState;
+use crate::session::rows::Shape;
+use crate::session::statements::{StatementMessages, inputs_of, may_return_rows};
+use crate::session::step::Step;
+
+/// What is known of a statement before the server gets it.
+pub(super) enum Known {
+    /// No finisher takes part.
+    Plain,
+    /// The finisher has described it.
+    Described(Arc<Described>),
+    /// The finisher is asked. The message that needs to know is processed again.
+    Asked,
+}
+
+impl Protected {
+    /// Takes the finisher's answer.
+    pub(in crate::session) fn finisher_answered(
+        &mut self,
+        answer: FinisherAnswer,
+        outputs: &mut Outputs<'_>,
+    ) -> Result<(), End> {
+        match self.pipeline.finisher().take_asked() {
+            None => Ok(()),
+            Some(Asked::Description(key)) => {
+                let described = match answer {
+                    FinisherAnswer::Described(described) => Ok(described),
+                    FinisherAnswer::Failed(failure) => Err(failure),
+                    FinisherAnswer::Rows(_) => Err(found::unasked()),
+                };
+                self.pipeline.finisher().note(key, described);
+                Ok(())
+            }
+            Some(Asked::Answer(gathering)) => {
+                let rows = match answer {
+                    FinisherAnswer::Rows(rows) => Ok(rows),
+                    FinisherAnswer::Failed(failure) => Err(failure),
+                    FinisherAnswer::Described(_) => Err(found::unasked()),
+                };
+                self.pipeline.open();
+                let is_synced = gathering.is_synced;
+                let is_write = write_at(&gathering.statement.plan, gathering.index).is_some();
+                let done = rows.and_then(|rows| match is_write {
+                    true => self.write_found(*gathering, &rows, outputs),
+                    false => {
+                        self.give_rows(*gathering, rows, outputs);
+                        Ok(())
+                    }
+                });
+                match done {
+                    Ok(()) => {}
+                    Err(failure) if failure.ends_session => return Err(End(failure_of(failure))),
+                    Err(failure) if is_synced => self.fail_synced(failure, outputs),
+                    Err(failure) => self.fail(failure, outputs),
+                }
+                self.go_on_with_script(outputs)
+            }
+        }
+    }
+
+    /// Sends the client the rows of an answer.
+    fn give_rows(&mut self, gathering: Gathering, rows: FinisherRows, outputs: &mut Outputs<'_>) {
+        let bind = gathering.bind.bind();
+        let mut answer = AnsweredRows::new(rows, bind.result_formats.iter().collect());
+        if self.script.is_some() {
+            answer.write_description(outputs.to_client);
+        }
+        answer.give(gathering.rows_max, outputs.to_client);
+        if let Some(portal) = self.portals.get_mut(&gathering.portal)
+            && matches!(portal.state, PortalState::Done)
+        {
+            portal.state = PortalState::Rows(Box::new(answer));
+        }
+    }
+
+    /// Types and columns of a statement, if the finisher answers it.
+    ///
+    /// # Errors
+    /// The finisher refuses the query.
+    pub(super) fn known_of(
+        &mut self,
+        statement: &Statement,
+        types: &[u32],
+    ) -> Result<Known, StatementError> {
+        let Some(query) = query_at(&statement.plan, 0) else {
+            return Ok(Known::Plain);
+        };
+        // The client may declare types of parameters that the query does not have.
+        let types = &types[..types.len().min(query.parameters)];
+        let types = &*with_declared(types, query);
+        if let Some(described) = self.pipeline.finisher().described(&query.text, types)? {
+            return Ok(Known::Described(described));
+        }
+        let (kind, settings) = self.settings.of_finisher();
+        let request = FinisherRequest {
+            kind,
+            settings,
+            query: query.text.as_str().into(),
+            parameter_types: types.into(),
+            execution: None,
+        };
+        let key = (
+            Arc::clone(&request.query),
+            Arc::clone(&request.parameter_types),
+        );
+        self.pipeline
+            .finisher()
+            .ask(request, Asked::Description(key));
+        Ok(Known::Asked)
+    }
+
+    /// Fetches the rows of a query.
+    pub(super) fn begin_gathering(
+        &mut self,
+        statement: &Arc<Statement>,
+        index: usize,
+        kept: Arc<KeptBind>,
+        execute: Execute<'_>,
+        outputs: &mut Outputs<'_>,
+    ) -> Result<(), StatementError> {
+        let plan = Arc::clone(&statement.plan);
+        let query = query_at(&plan, index).ok_or_else(StatementError::other_plan)?;
+        let bind = kept.bind();
+        let at = ServerStatement {
+            index,
+            role: Role::Write,
+        };
+        let may_return = write_at(&plan, index).is_some() && may_return_rows(statement, at);
+        if execute.rows_max > 0 && may_return {
+            let message = "RETURNING in portions is not supported for a statement whose rows the \
+                           finisher finds";
+            let failure = StatementError::unsupported(message);
+            return Err(failure.hint("Execute it without a limit of rows (fetch size)."));
+        }
+        self.apply_effects(&plan, index);
+        let context = self.note_time();
+        let inputs = inputs_of(index, &bind, &context);
+        let name = self.name_of_front(statement, index, &bind, outputs);
+        let at = ServerStatement {
+            index,
+            role: Role::Read,
+        };
+        let names = (execute.portal, name.as_slice());
+        statement.write_bind(at, names, &inputs, &formats(query), outputs.to_server)?;
+        self.answers.push(Expected::Unseen(Unseen::Bind));
+        let portal = Target::Portal(execute.portal);
+        write_target(frontend::kind::DESCRIBE, portal, outputs.to_server);
+        write_execute(execute.portal, self.fetched_max(), outputs.to_server);
+        let gathering = Gathering {
+            statement: Arc::clone(statement),
+            index,
+            portal: execute.portal.into(),
+            rows_max: usize::try_from(execute.rows_max)
+                .ok()
+                .filter(|&rows| rows > 0),
+            limits: self.limits(),
+            arrays: Vec::new(),
+            fetched: 0,
+            failure: None,
+            is_synced: false,
+            bind: Arc::clone(&kept),
+        };
+        let step = Step::Gather(Box::new(gathering));
+        // Behind the client's Sync nothing could be written in the same transaction.
+        match self.script.is_some() || write_at(&plan, index).is_some() {
+            true => self.wait(step, outputs),
+            false => self.wait_with_sync(step),
+        }
+        Ok(())
+    }
+
+    /// Ends the fetch of a query, and asks the finisher.
+    pub(super) fn end_gathering(
+        &mut self,
+        mut gathering: Box<Gathering>,
+    ) -> Result<(), StatementError> {
+        let counters = self.schema.shared().counters();
+        add(&counters.queries_finished, 1);
+        add(&counters.rows_finished, gathering.fetched as u64);
+        let execution = gathering.end()?;
+        let (kind, settings) = self.settings.of_finisher();
+        let statement = &gathering.statement;
+        let query = query_at(&statement.plan, gathering.index);
+        let query = query.ok_or_else(StatementError::other_plan)?;
+        let types = &statement.types[..statement.types.len().min(query.parameters)];
+        let request = FinisherRequest {
+            kind,
+            settings,
+            query: query.text.as_str().into(),
+            parameter_types: types.into(),
+            execution: Some(execution),
+        };
+        self.pipeline.wait();
+        self.pipeline
+            .finisher()
+            .ask(request, Asked::Answer(gathering));
+        Ok(())
+    }
+
+    /// Writes the rows that the finisher has found.
+    fn write_found(
+        &mut self,
+        gathering: Gathering,
+        rows: &FinisherRows,
+        outputs: &mut Outputs<'_>,
+    ) -> Result<(), StatementError> {
+        let statement = Arc::clone(&gathering.statement);
+        let plan = write_at(&statement.plan, gathering.index);
+        let plan = plan.ok_or_else(StatementError::other_plan)?;
+        let changed = found::read_changes(&statement.plan, plan, rows, self.settings.context())?;
+        let at = ServerStatement {
+            index: gathering.index,
+            role: Role::Write,
+        };
+        let bind = gathering.bind.bind();
+        let shape = Shape::of_portal(&statement.plan, at, bind.result_formats);
+        if !changed.is_empty() || self.script.is_some() {
+            let name = self.prepare(&statement, at, outputs);
+            self.describe_of_script(&statement, at, &name, shape.clone(), outputs);
+            let rows = RowsToWrite {
+                statement: &statement,
+                portal: &gathering.portal,
+                rows: &changed,
+                bytes_max: gathering.limits.bytes_max,
+            };
+            let context = self.settings.context();
+            if !rows.write((&bind, context), (at, &name), outputs)? {
+                return Err(gathering.too_many_bytes());
+            }
+        }
+        self.locks.forget();
+        if changed.is_empty() {
+            let mut said = Vec::new();
+            backend::write_command_complete(&format!("{} 0", plan.verb), &mut said);
+            self.answers.push(Expected::ProxyReply(said));
+            return Ok(());
+        }
+        self.answers.push(Expected::Writes(Writes {
+            left: changed.len(),
+            count: 0,
+            verb: plan.verb,
+            shape,
+        }));
+        Ok(())
+    }
+
+    /// Sends the next rows of an answer that the proxy has. False: it has none for this portal.
+    pub(super) fn give_more_rows(&mut self, execute: Execute<'_>) -> bool {
+        let portal = self.portals.get_mut(execute.portal);
+        let Some(PortalState::Rows(answer)) = portal.map(|portal| &mut portal.state) else {
+            return false;
+        };
+        let rows_max = usize::try_from(execute.rows_max)
+            .ok()
+            .filter(|&rows| rows > 0);
+        let mut said = Vec::new();
+        answer.give(rows_max, &mut said);
+        self.answers.push(Expected::ProxyReply(said));
+        true
+    }
+
+    /// Describes a statement. False: the finisher takes no part in it.
+    pub(super) fn describe_gathered(
+        &mut self,
+        statement: &Arc<Statement>,
+        outputs: &mut Outputs<'_>,
+    ) -> bool {
+        let described = match self.known_of(statement, &statement.types) {
+            Ok(Known::Plain) => return false,
+            Ok(Known::Asked) => return true,
+            Ok(Known::Described(described)) => described,
+            Err(failure) => {
+                self.fail(failure, outputs);
+                return true;
+            }
+        };
+        let mut said = Vec::new();
+        let query = query_at(&statement.plan, 0);
+        let count = query.map_or(0, |query| query.parameters);
+        let types = &described.parameter_types;
+        let types = &types[..types.len().min(count)];
+        backend::write_parameter_description(types, &mut said);
+        let at = ServerStatement {
+            index: 0,
+            role: Role::Write,
+        };
+        let is_write = write_at(&statement.plan, 0).is_some();
+        if is_write && may_return_rows(statement, at) {
+            self.answers.push(Expected::ProxyReply(said));
+            self.describe_own(statement, at, outputs);
+            let empty = KeptBind::default();
+            let shape = Shape::of_portal(&statement.plan, at, empty.bind().result_formats);
+            self.answers
+                .push(Expected::DescribeRows(shape, Box::default()));
+            return true;
+        }
+        match is_write {
+            true => backend::write_empty(backend::kind::NO_DATA, &mut said),
+            false => write_description(&described.row_description, &[], &mut said),
+        }
+        self.answers.push(Expected::ProxyReply(said));
+        true
+    }
+
+    /// Describes a portal that the proxy keeps. False: the finisher does not answer its statement.
+    pub(super) fn describe_gathered_portal(
+        &mut self,
+        statement: &Statement,
+        bind: &Bind<'_>,
+        outputs: &mut Outputs<'_>,
+    ) -> bool {
+        if write_at(&statement.plan, 0).is_some() {
+            return false;
+        }
+        match self.known_of(statement, &statement.types) {
+            Ok(Known::Plain) => return false,
+            Ok(Known::Asked) => {}
+            Ok(Known::Described(described)) => {
+                let formats: Vec<i16> = bind.result_formats.iter().collect();
+                let mut said = Vec::new();
+                write_description(&described.row_description, &formats, &mut said);
+                self.answers.push(Expected::ProxyReply(said));
+            }
+            Err(failure) => self.fail(failure, outputs),
+        }
+        true
+    }
+}
+
+/// The types to declare to the finisher: those that the client has declared, and those of
+/// parameters that the query does not have.
+fn with_declared<'t>(types: &'t [u32], query: &FinisherQuery) -> Cow<'t, [u32]> {
+    if query.declared.iter().all(Option::is_none) {
+        return Cow::Borrowed(types);
+    }
+    let mut all = types.to_vec();
+    all.resize(query.parameters, 0);
+    for (own, declared) in all.iter_mut().zip(&query.declared) {
+        if let (0, Some(logical)) = (*own, declared) {
+            *own = values::oid(*logical);
+        }
+    }
+    Cow::Owned(all)
+}

@@ -1,0 +1,81 @@
+//! A query that the finisher answers: a server of the same product on the proxy's side.
+//!
+//! The proxy fetches the rows of all relations of the query in one statement, opens them, and hands
+//! them to the finisher as arrays, one for each column. The finisher evaluates the client's own
+//! query over them.
+
+use column_value::LogicalType;
+
+use crate::{ColumnId, Effects, Translated};
+
+/// A query that the finisher answers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FinisherQuery {
+    /// Fetches the rows of all relations.
+    pub fetch: Translated,
+    /// Whether the first output of `fetch` is the index of the relation that a row belongs to.
+    /// Otherwise all rows belong to the only one.
+    pub has_index: bool,
+    /// The relations.
+    pub relations: Vec<FetchedRelation>,
+    /// The query for the finisher. Its first parameters are those of the client's statement; an
+    /// array for each column of each relation follows, in their order.
+    pub text: String,
+    /// How many parameters the client's statement has.
+    pub parameters: usize,
+    /// Types of parameters that the query does not have, since others of the server's statements
+    /// do. They are declared to the finisher.
+    pub declared: Vec<Option<LogicalType>>,
+    /// The effects of the statement.
+    pub effects: Effects,
+}
+
+impl FinisherQuery {
+    /// The columns of all relations, in the order of their arrays.
+    pub fn columns(&self) -> impl Iterator<Item = &FetchedColumnPlan> {
+        self.relations.iter().flat_map(|relation| &relation.columns)
+    }
+}
+
+/// `UPDATE` and `DELETE` of rows that the finisher finds, with values that it computes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FinisherWrite {
+    /// Finds the rows. Its first columns locate a row
+    /// ([`Source::Locator`](crate::Source::Locator)), the others are the values of `columns`
+    /// ([`Source::Computed`](crate::Source::Computed)).
+    pub query: FinisherQuery,
+    /// The protected columns that get computed values.
+    pub columns: Vec<ColumnId>,
+    /// Writes one row.
+    pub write: Translated,
+    /// What the client is told that was done: `UPDATE` or `DELETE`.
+    pub verb: &'static str,
+}
+
+/// A relation whose rows are fetched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FetchedRelation {
+    /// Its columns; at least one.
+    pub columns: Vec<FetchedColumnPlan>,
+}
+
+/// A column that is fetched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FetchedColumnPlan {
+    /// Its index among the outputs of the fetch.
+    pub output: usize,
+    /// How its values go to the finisher.
+    pub element: Element,
+}
+
+/// How the values of a column go to the finisher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Element {
+    /// Opened, as values of this type.
+    Opened(LogicalType),
+    /// As the server gives them, in binary.
+    Binary,
+    /// As the server gives them, as text. The finisher casts them. So a column whose values are
+    /// arrays becomes no array of arrays.
+    Text,
+}

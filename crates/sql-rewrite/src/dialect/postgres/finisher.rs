@@ -1,0 +1,372 @@
+//! What PostgreSQL evaluates from its arguments alone, so that the finisher gets the same result as
+//! the client's server.
+//!
+//! A function that is not listed is left to the server, or the statement is refused. The finisher's
+//! role may not call more either, as a second wall.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{
+    DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, JoinConstraint,
+    JoinOperator, ObjectName, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
+    TableFactor, Visit, VisitMut, Visitor, VisitorMut,
+};
+
+use super::names::{FUNCTION_WORDS, SYSTEM_COLUMNS, builtin, folded};
+use super::parse;
+use crate::{Refusal, Schema};
+use sql_plan::unsupported;
+
+/// Functions, aggregates and window functions of `pg_catalog` of which every variant depends on its
+/// arguments and on settings that the finisher shares with the session (`pg_proc.provolatile`).
+const PURE: &str = "\
+    abs acos acosd acosh age any_value area array_agg array_append array_cat array_dims \
+    array_fill array_length array_lower array_ndims array_position array_positions array_prepend \
+    array_remove array_replace array_to_json array_to_string array_to_tsvector array_upper ascii \
+    asin asind asinh atan atan2 atan2d atand atanh avg bit_and bit_count bit_length bit_or \
+    bit_xor bool_and bool_or btrim cardinality cbrt ceil ceiling char_length character_length \
+    chr coalesce concat concat_ws convert_from convert_to corr cos cosd cosh cot cotd count \
+    covar_pop covar_samp cume_dist date date_bin date_part date_trunc daterange decode degrees \
+    dense_rank div encode erf erfc every exp extract factorial family first_value float4 float8 \
+    floor format gcd generate_series generate_subscripts get_bit get_byte greatest grouping host \
+    initcap int2 int4 int4range int8 int8range interval isempty isfinite json_agg \
+    json_array_elements json_array_elements_text json_array_length json_build_array \
+    json_build_object json_each json_each_text json_extract_path json_extract_path_text \
+    json_object json_object_agg json_object_keys json_strip_nulls json_typeof jsonb_agg \
+    jsonb_array_elements jsonb_array_elements_text jsonb_array_length jsonb_build_array \
+    jsonb_build_object jsonb_each jsonb_each_text jsonb_extract_path jsonb_extract_path_text \
+    jsonb_insert jsonb_object jsonb_object_agg jsonb_object_keys jsonb_path_exists \
+    jsonb_path_match jsonb_path_query jsonb_path_query_array jsonb_path_query_first jsonb_pretty \
+    jsonb_set jsonb_set_lax jsonb_strip_nulls jsonb_typeof justify_days justify_hours \
+    justify_interval lag last_value lcm lead least left length ln log log10 lower lower_inc \
+    lower_inf lpad ltrim make_date make_interval make_time make_timestamp make_timestamptz \
+    masklen max md5 min min_scale mod mode netmask network normalize nth_value ntile nullif \
+    num_nonnulls num_nulls numeric numrange octet_length overlaps overlay parse_ident \
+    percent_rank percentile_cont percentile_disc pg_typeof phraseto_tsquery pi plainto_tsquery \
+    position pow power quote_ident quote_literal quote_nullable radians range_agg \
+    range_intersect_agg range_merge rank regexp_count regexp_instr regexp_like regexp_match \
+    regexp_matches regexp_replace regexp_split_to_array regexp_split_to_table regexp_substr \
+    regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy \
+    repeat replace reverse right round row_number row_to_json rpad rtrim scale set_bit set_byte \
+    setweight sha224 sha256 sha384 sha512 sign sin sind sinh split_part sqrt starts_with stddev \
+    stddev_pop stddev_samp string_agg string_to_array string_to_table strip strpos substr \
+    substring sum tan tand tanh text time timestamp timestamptz timezone to_char to_date to_hex \
+    to_json to_jsonb to_number to_timestamp to_tsquery to_tsvector translate trim trim_array \
+    trim_scale trunc ts_headline ts_rank ts_rank_cd tsrange tstzrange unistr unnest upper \
+    upper_inc upper_inf var_pop var_samp variance websearch_to_tsquery width_bucket";
+
+/// Whether a function depends on its arguments alone.
+fn is_pure(name: &str) -> bool {
+    PURE.split_whitespace().any(|own| own == name)
+}
+
+/// What the server says of the moment and of the session: name, expression of the server, its type.
+/// They are fetched with the rows.
+const OF_SERVER: &[(&str, &str, &str)] = &[
+    ("current_catalog", "pg_catalog.current_database()", "name"),
+    ("current_database", "pg_catalog.current_database()", "name"),
+    ("current_date", "CURRENT_DATE", "date"),
+    ("current_role", "CURRENT_USER", "name"),
+    ("current_schema", "pg_catalog.current_schema()", "name"),
+    ("current_time", "CURRENT_TIME", "time with time zone"),
+    (
+        "current_timestamp",
+        "pg_catalog.now()",
+        "timestamp with time zone",
+    ),
+    ("current_user", "CURRENT_USER", "name"),
+    ("localtime", "LOCALTIME", "time without time zone"),
+    (
+        "localtimestamp",
+        "LOCALTIMESTAMP",
+        "timestamp without time zone",
+    ),
+    ("now", "pg_catalog.now()", "timestamp with time zone"),
+    ("pg_backend_pid", "pg_catalog.pg_backend_pid()", "integer"),
+    ("session_user", "SESSION_USER", "name"),
+    (
+        "statement_timestamp",
+        "pg_catalog.statement_timestamp()",
+        "timestamp with time zone",
+    ),
+    (
+        "transaction_timestamp",
+        "pg_catalog.transaction_timestamp()",
+        "timestamp with time zone",
+    ),
+    ("user", "CURRENT_USER", "name"),
+];
+
+/// Types whose texts depend on the catalogues of the server.
+const OF_CATALOGUE: &[&str] = &[
+    "regclass",
+    "regcollation",
+    "regconfig",
+    "regdictionary",
+    "regnamespace",
+    "regoper",
+    "regoperator",
+    "regproc",
+    "regprocedure",
+    "regrole",
+    "regtype",
+];
+
+/// The relation in which the finisher finds what the server says.
+pub(crate) const SERVER_RELATION: &str = "strongroom_server";
+/// The query of the fetch that locks the rows which are written.
+pub(crate) const LOCKED_RELATION: &str = "strongroom_locked";
+/// The types of [`ROW_LOCATOR`](super::names::ROW_LOCATOR).
+pub(crate) const LOCATOR_TYPES: [&str; 2] = ["tid", "oid"];
+/// The start of the names of the finisher's relations.
+pub(crate) const RELATION_PREFIX: &str = "strongroom_";
+
+/// What a query asks of the server's moment and session: names that [`of_server`] knows.
+pub(crate) fn replace_server_calls(query: &mut Query) -> Vec<&'static str> {
+    let mut calls = Calls { found: Vec::new() };
+    let _: ControlFlow<()> = VisitMut::visit(query, &mut calls);
+    calls.found
+}
+
+/// The expression and the type of what the server says.
+pub(crate) fn of_server(name: &str) -> Option<(&'static str, &'static str)> {
+    let found = OF_SERVER.iter().find(|(own, ..)| *own == name);
+    found.map(|(_, expression, type_name)| (*expression, *type_name))
+}
+
+/// The name in [`OF_SERVER`] that an expression calls.
+fn called(expression: &Expr) -> Option<&'static str> {
+    let name = match expression {
+        Expr::Function(function) => {
+            let has_none = match &function.args {
+                FunctionArguments::None => true,
+                FunctionArguments::List(list) => list.args.is_empty(),
+                FunctionArguments::Subquery(_) => false,
+            };
+            if !has_none || function.over.is_some() {
+                return None;
+            }
+            builtin(&function.name)?
+        }
+        Expr::Identifier(Ident {
+            value,
+            quote_style: None,
+            ..
+        }) => Some(value.to_ascii_lowercase())
+            .filter(|name| FUNCTION_WORDS.contains(&name.as_str()))?,
+        _ => return None,
+    };
+    OF_SERVER
+        .iter()
+        .map(|(own, ..)| *own)
+        .find(|own| *own == name)
+}
+
+struct Calls {
+    found: Vec<&'static str>,
+}
+
+impl VisitorMut for Calls {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<()> {
+        if let Some(name) = called(expression)
+            && let Some(read) =
+                parse::expression(&format!("(SELECT \"{name}\" FROM {SERVER_RELATION})"))
+        {
+            if !self.found.contains(&name) {
+                self.found.push(name);
+            }
+            *expression = read;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Refuses what the finisher would evaluate otherwise than the client's server.
+///
+/// # Errors
+/// It names the function or type.
+pub(crate) fn check(query: &Query, schema: &Schema) -> Result<(), Refusal> {
+    match query.visit(&mut Check { schema }) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(refusal) => Err(refusal),
+    }
+}
+
+struct Check<'a> {
+    schema: &'a Schema,
+}
+
+impl Check<'_> {
+    fn function(&self, name: &ObjectName) -> Result<(), Refusal> {
+        let is_known = builtin(name).is_some_and(|name| {
+            is_pure(&name) && !self.schema.catalogue.finisher.shadows.contains(&name)
+        });
+        if is_known {
+            return Ok(());
+        }
+        Err(unsupported(&format!(
+            "function {name} over protected columns that the server cannot compare"
+        ))
+        .with_hint(
+            "Only functions of PostgreSQL itself that depend on their arguments alone are \
+             evaluated outside of the server.",
+        ))
+    }
+
+    fn data_type(data_type: &DataType) -> Result<(), Refusal> {
+        let name = data_type.to_string().to_ascii_lowercase();
+        let words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
+        let mut words = words.filter(|word| OF_CATALOGUE.contains(word));
+        match words.next() {
+            None => Ok(()),
+            Some(word) => Err(unsupported(&format!(
+                "type {word} in a query that the finisher evaluates"
+            ))),
+        }
+    }
+}
+
+fn flow(result: Result<(), Refusal>) -> ControlFlow<Refusal> {
+    match result {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(refusal) => ControlFlow::Break(refusal),
+    }
+}
+
+impl Visitor for Check<'_> {
+    type Break = Refusal;
+
+    fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<Refusal> {
+        flow(match expression {
+            _ if called(expression).is_some() => Ok(()),
+            Expr::Function(function) => self.function(&function.name),
+            Expr::Cast { data_type, .. } => Self::data_type(data_type),
+            Expr::TypedString(typed) => Self::data_type(&typed.data_type),
+            _ => Ok(()),
+        })
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Refusal> {
+        flow(match factor {
+            TableFactor::Table {
+                name,
+                args: Some(_),
+                ..
+            }
+            | TableFactor::Function { name, .. } => self.function(name),
+            TableFactor::Table {
+                args: None,
+                sample: None,
+                version: None,
+                ..
+            }
+            | TableFactor::Derived { .. }
+            | TableFactor::UNNEST { .. }
+            | TableFactor::NestedJoin { .. } => Ok(()),
+            _ => Err(unsupported(
+                "this form of FROM in a query that the finisher evaluates",
+            )),
+        })
+    }
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<Refusal> {
+        flow(match select.into {
+            None => Ok(()),
+            Some(_) => Err(unsupported(
+                "SELECT INTO in a query that the finisher evaluates",
+            )),
+        })
+    }
+
+    fn pre_visit_ident(&mut self, ident: &Ident) -> ControlFlow<Refusal> {
+        let name = folded(ident);
+        flow(if name.starts_with(RELATION_PREFIX) {
+            Err(unsupported(&format!("the name {ident}")))
+        } else if SYSTEM_COLUMNS.contains(&name.as_str()) {
+            Err(unsupported(&format!(
+                "column {ident} in a query that the finisher evaluates"
+            )))
+        } else {
+            Ok(())
+        })
+    }
+}
+
+fn is_natural(operator: &JoinOperator) -> bool {
+    use JoinOperator as J;
+    matches!(
+        operator,
+        J::Join(JoinConstraint::Natural)
+            | J::Inner(JoinConstraint::Natural)
+            | J::Left(JoinConstraint::Natural)
+            | J::LeftOuter(JoinConstraint::Natural)
+            | J::Right(JoinConstraint::Natural)
+            | J::RightOuter(JoinConstraint::Natural)
+            | J::FullOuter(JoinConstraint::Natural)
+    )
+}
+
+/// Whether a query means all columns of a relation at some place: by `*`, by its name as a row, or
+/// by names that two relations share.
+pub(crate) fn means_whole_rows(query: &Query, is_relation: impl Fn(&str) -> bool) -> bool {
+    struct Whole<F>(F);
+
+    impl<F: Fn(&str) -> bool> Visitor for Whole<F> {
+        type Break = ();
+
+        fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+            let has_star = select.projection.iter().any(|item| {
+                matches!(
+                    item,
+                    SelectItem::Wildcard(_)
+                        | SelectItem::QualifiedWildcard(
+                            SelectItemQualifiedWildcardKind::ObjectName(_)
+                                | SelectItemQualifiedWildcardKind::Expr(_),
+                            _
+                        )
+                )
+            });
+            let joins = select.from.iter().flat_map(|from| &from.joins);
+            let mut operators = joins.map(|join| &join.join_operator);
+            let has_natural = operators.any(is_natural);
+            stop_if(has_star || has_natural)
+        }
+
+        fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
+            stop_if(match expression {
+                Expr::Identifier(name) => (self.0)(&folded(name)),
+                Expr::Wildcard(_) | Expr::QualifiedWildcard(..) => true,
+                Expr::Function(function) => match &function.args {
+                    FunctionArguments::List(list) => list.args.iter().any(|argument| {
+                        matches!(
+                            argument,
+                            FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(_))
+                        )
+                    }),
+                    _ => false,
+                },
+                _ => false,
+            })
+        }
+
+        fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
+            // `t AS u (a, b)` counts the columns of the table.
+            let alias = match factor {
+                TableFactor::Table { alias, .. } => alias.as_ref(),
+                _ => None,
+            };
+            stop_if(alias.is_some_and(|alias| !alias.columns.is_empty()))
+        }
+    }
+
+    fn stop_if(found: bool) -> ControlFlow<()> {
+        match found {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    query.visit(&mut Whole(is_relation)).is_break()
+}

@@ -1,0 +1,490 @@
+//! `SELECT` that the finisher answers: a server of the same product on the proxy's side evaluates
+//! the client's own query over rows that the proxy has fetched and opened.
+//!
+//! The client's server gets one statement that returns the rows of all relations of the query, of
+//! one snapshot. Of the conditions it gets those that it can decide over one relation; the finisher
+//! evaluates all of them again. So a condition that stays behind costs time and memory, never a
+//! wrong answer.
+//!
+//! Invariants:
+//! 1. The finisher's query is the client's, with relations of the same columns, types and names in
+//!    place of tables. What it would evaluate otherwise than the server is refused
+//!    ([`finisher::check`]).
+//! 2. Every parameter and constant of the query may meet a protected column in the finisher. So it
+//!    reaches the server sealed, or compared with a plain column by name.
+
+mod conditions;
+mod legs;
+pub(crate) mod writes;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use column_value::LogicalType;
+use sqlparser::ast::{
+    Expr, Ident, LockClause, ObjectName, Query, Select, SetExpr, Statement, TableAlias,
+    TableFactor, Value, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
+};
+
+use crate::analysis::{Analysis, Constant, template};
+use crate::dialect::postgres::finisher;
+use crate::{Effects, ParameterType, Plan, Refusal, RelationKind, Schema, Table, Translated};
+use sql_plan::{FetchedRelation, FinisherQuery, refuse, unsupported};
+
+use legs::{Leg, ServerLeg};
+
+/// The plan of a query that neither the server nor the proxy can answer.
+///
+/// # Errors
+/// The finisher would answer otherwise than the server, or there is none.
+pub(crate) fn of_query(query: &Query, schema: &Schema) -> Result<Plan, Refusal> {
+    finisher::check(query, schema)?;
+    let mut query = query.clone();
+    let locks = std::mem::take(&mut query.locks);
+    let prepared = Prepared::new(query, None, schema)?;
+    if !locks.is_empty() && !prepared.has_one_leg() {
+        return Err(unsupported(
+            "FOR UPDATE over several tables whose rows the finisher joins",
+        ));
+    }
+    let (analysis, fetched) = Analysis::run(schema, |analysis| prepared.fetch(&locks, analysis))?;
+    let plan = prepared.plan(fetched, analysis)?;
+    Ok(Plan::Finisher(Box::new(plan)))
+}
+
+/// A query in which relations of the finisher stand in the places of tables.
+struct Prepared {
+    query: Query,
+    legs: Vec<Leg>,
+    server: ServerLeg,
+}
+
+impl Prepared {
+    /// Prepares a query. The rows of the target, a factor of its tree, are also located.
+    fn new(
+        mut query: Query,
+        target: Option<*const TableFactor>,
+        schema: &Schema,
+    ) -> Result<Self, Refusal> {
+        let mut occurrences = Occurrences::new(&query, schema)?;
+        occurrences.target = target.map(<*const TableFactor>::addr);
+        match VisitMut::visit(&mut query, &mut occurrences) {
+            ControlFlow::Continue(()) => {}
+            ControlFlow::Break(refusal) => return Err(refusal),
+        }
+        // Conditions that the server evaluates keep their calls.
+        let names = finisher::replace_server_calls(&mut query);
+        Ok(Self {
+            query,
+            legs: occurrences.legs,
+            server: ServerLeg { names },
+        })
+    }
+
+    fn has_one_leg(&self) -> bool {
+        self.legs.len() == 1 && self.server.names.is_empty()
+    }
+
+    /// Plans the fetch of its rows.
+    fn fetch(
+        &self,
+        locks: &[LockClause],
+        analysis: &mut Analysis,
+    ) -> Result<legs::Fetched, Refusal> {
+        hide_constants(&self.query, analysis)?;
+        legs::fetch(&self.legs, &self.server, locks, analysis)
+    }
+
+    /// The plan, after all of the server's statements were analysed.
+    fn plan(
+        self,
+        fetched: legs::Fetched,
+        mut analysis: Analysis,
+    ) -> Result<FinisherQuery, Refusal> {
+        let schema = analysis.schema;
+        let legs::Fetched {
+            mut statement,
+            outputs,
+            relations,
+            has_index,
+        } = fetched;
+        let template = template::of(&mut statement, schema.dialect)?;
+        let (template, holes, _) = template::compact(template, &analysis.holes, Vec::new());
+        let own = parameters_of(&self.query)?;
+        let highest = own.last().map_or(0, |number| number + 1);
+        let parameters = highest.max(analysis.parameters.count);
+        if let Some(last) = parameters.checked_sub(1) {
+            analysis.parameters.see(last);
+        }
+        let parameter_types = analysis.parameters.types();
+        let declared = declared(&own, &parameter_types)?;
+        let text = text_of(
+            self.query,
+            (&self.legs, &self.server),
+            (&relations, parameters),
+            schema,
+        )?;
+        Ok(FinisherQuery {
+            fetch: Translated {
+                template,
+                holes,
+                outputs,
+                parameter_types,
+                locks: None,
+            },
+            has_index,
+            relations: relations
+                .into_iter()
+                .map(|(relation, _)| relation)
+                .collect(),
+            text,
+            parameters,
+            declared,
+            effects: Effects {
+                uses: analysis.uses,
+                ..Effects::default()
+            },
+        })
+    }
+}
+
+/// The types to declare for parameters that a query does not have.
+fn declared(
+    own: &BTreeSet<usize>,
+    types: &[Option<ParameterType>],
+) -> Result<Vec<Option<LogicalType>>, Refusal> {
+    let declared = types.iter().enumerate().map(|(number, known)| match known {
+        _ if own.contains(&number) => Ok(None),
+        Some(ParameterType::One(logical)) => Ok(Some(*logical)),
+        Some(ParameterType::Array(_)) | None => Err(unsupported(&format!(
+            "parameter ${} of a type that is not known",
+            number + 1
+        ))
+        .with_hint("Cast it.")),
+    });
+    declared.collect()
+}
+
+/// A relation of a plan, and for each of its columns the expression that makes it from the array.
+type Relations = Vec<(FetchedRelation, Vec<legs::ArrayColumn>)>;
+
+/// The query for the finisher, with its relations as common table expressions over arrays.
+fn text_of(
+    mut query: Query,
+    (legs, server): (&[Leg], &ServerLeg),
+    (relations, parameters): (&Relations, usize),
+    schema: &Schema,
+) -> Result<String, Refusal> {
+    // It is read again as a whole, and its parts are parts of what was printed.
+    template::of(
+        &mut Statement::Query(Box::new(query.clone())),
+        schema.dialect,
+    )?;
+    let with = query.with.take();
+    let is_recursive = with.as_ref().is_some_and(|with| with.recursive);
+    let body = query.to_string();
+    let mut tables = Vec::new();
+    let mut number = parameters;
+    let names = legs.iter().map(|leg| leg.relation_name());
+    let server = (!server.names.is_empty()).then(|| finisher::SERVER_RELATION.to_owned());
+    for (name, (_, columns)) in names.chain(server).zip(relations) {
+        tables.push(legs::array_relation(&name, columns, &mut number));
+    }
+    if let Some(with) = with {
+        for cte in with.cte_tables {
+            tables.push(cte.to_string());
+        }
+    }
+    let recursive = if is_recursive { "RECURSIVE " } else { "" };
+    let text = match tables.is_empty() {
+        true => body,
+        false => format!("WITH {recursive}{} {body}", tables.join(", ")),
+    };
+    Ok(schema.dialect.for_server(text))
+}
+
+/// Marks every parameter and constant of a query: it may meet a protected column in the finisher.
+fn hide_constants(query: &Query, analysis: &mut Analysis) -> Result<(), Refusal> {
+    struct Constants<'a, 's> {
+        analysis: &'a mut Analysis<'s>,
+    }
+    impl Visitor for Constants<'_, '_> {
+        type Break = Refusal;
+
+        fn pre_visit_value(&mut self, value: &ValueWithSpan) -> ControlFlow<Refusal> {
+            let expression = Expr::Value(value.clone());
+            match Constant::of(&expression) {
+                Ok(Some(constant)) => {
+                    if let crate::Source::Parameter(number) = &constant.source {
+                        self.analysis.parameters.compute(*number);
+                    }
+                    self.analysis.parameters.hide(&constant.source);
+                    ControlFlow::Continue(())
+                }
+                Ok(None) => ControlFlow::Continue(()),
+                Err(refusal) => ControlFlow::Break(refusal),
+            }
+        }
+    }
+    match query.visit(&mut Constants { analysis }) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(refusal) => Err(refusal),
+    }
+}
+
+/// The parameters of a query, from 0.
+fn parameters_of(query: &Query) -> Result<BTreeSet<usize>, Refusal> {
+    struct Numbers(BTreeSet<usize>);
+    impl Visitor for Numbers {
+        type Break = Refusal;
+
+        fn pre_visit_value(&mut self, value: &ValueWithSpan) -> ControlFlow<Refusal> {
+            let Value::Placeholder(_) = value.value else {
+                return ControlFlow::Continue(());
+            };
+            match Constant::of(&Expr::Value(value.clone())) {
+                Ok(Some(Constant {
+                    source: crate::Source::Parameter(number),
+                    ..
+                })) => {
+                    self.0.insert(number);
+                    ControlFlow::Continue(())
+                }
+                Ok(_) => ControlFlow::Break(unsupported("a parameter of another dialect")),
+                Err(refusal) => ControlFlow::Break(refusal),
+            }
+        }
+    }
+    let mut numbers = Numbers(BTreeSet::new());
+    match query.visit(&mut numbers) {
+        ControlFlow::Continue(()) => Ok(numbers.0),
+        ControlFlow::Break(refusal) => Err(refusal),
+    }
+}
+
+/// Finds the tables of a query, and puts the names of the finisher's relations in their places.
+struct Occurrences<'s> {
+    schema: &'s Schema,
+    /// Names of common table expressions.
+    ctes: Vec<String>,
+    /// Names that the query uses anywhere.
+    names: Vec<String>,
+    /// Whether it means all columns of its tables.
+    is_whole: bool,
+    legs: Vec<Leg>,
+    /// The address of the factor of the table that is written.
+    target: Option<usize>,
+    /// Conditions of the tables of the queries around, by table factor.
+    pushed: BTreeMap<usize, Vec<Expr>>,
+}
+
+impl<'s> Occurrences<'s> {
+    fn new(query: &Query, schema: &'s Schema) -> Result<Self, Refusal> {
+        let mut mentioned = Mentioned {
+            schema,
+            ctes: Vec::new(),
+            names: Vec::new(),
+            relations: Vec::new(),
+        };
+        match query.visit(&mut mentioned) {
+            ControlFlow::Continue(()) => {}
+            ControlFlow::Break(refusal) => return Err(refusal),
+        }
+        let Mentioned {
+            ctes,
+            mut names,
+            relations,
+            ..
+        } = mentioned;
+        names.sort_unstable();
+        names.dedup();
+        let is_column = |name: &str| {
+            let mut tables = schema.tables.values();
+            tables.any(|table| {
+                relations.iter().any(|(_, own)| *own == table.oid) && table.position(name).is_some()
+            })
+        };
+        let is_whole = finisher::means_whole_rows(query, |name| {
+            relations.iter().any(|(alias, _)| alias == name) && !is_column(name)
+        });
+        Ok(Self {
+            schema,
+            ctes,
+            names,
+            is_whole,
+            legs: Vec::new(),
+            target: None,
+            pushed: BTreeMap::new(),
+        })
+    }
+
+    /// The table that a name means. None: a common table expression.
+    fn table(&self, name: &ObjectName) -> Result<Option<&'s Table>, Refusal> {
+        let dialect = self.schema.dialect;
+        let (own, relation) = dialect.split(name).ok_or_else(|| {
+            unsupported("a relation with such a name in a query that the finisher evaluates")
+        })?;
+        let table = self.schema.find(own.as_deref(), &relation);
+        if own.is_none() && self.ctes.contains(&relation) {
+            return match table {
+                None => Ok(None),
+                Some(_) => Err(unsupported(
+                    "a WITH query with the name of a table in a query that the finisher evaluates",
+                )),
+            };
+        }
+        let table = table.ok_or_else(|| {
+            unsupported(&format!(
+                "relation {name} in a query that the finisher evaluates"
+            ))
+        })?;
+        if table.opaque {
+            return Err(refuse(format!(
+                "view {name} computes something from a protected column"
+            )));
+        }
+        Ok(Some(table))
+    }
+
+    /// The indices of the columns of a table that the query may use.
+    fn columns(&self, table: &Table) -> Vec<usize> {
+        let used = |(_, column): &(usize, &crate::Column)| {
+            self.is_whole || self.names.binary_search(&column.name).is_ok()
+        };
+        let columns = table.columns.iter().enumerate().filter(used);
+        columns.map(|(index, _)| index).collect()
+    }
+
+    /// The number of a leg. One that fetches the same as another is that other.
+    fn enter(&mut self, leg: Leg) -> usize {
+        let same = self.legs.iter().find(|own| own.fetches_the_same(&leg));
+        if let Some(same) = same {
+            return same.number;
+        }
+        self.legs.push(leg);
+        self.legs.len() - 1
+    }
+
+    fn replace(&mut self, factor: &mut TableFactor) -> Result<(), Refusal> {
+        let at = std::ptr::from_ref::<TableFactor>(factor).addr();
+        let TableFactor::Table {
+            name,
+            alias,
+            args: None,
+            ..
+        } = factor
+        else {
+            return Ok(());
+        };
+        let Some(table) = self.table(name)? else {
+            return Ok(());
+        };
+        if table.kind == RelationKind::Table && table.oid == 0 {
+            return Err(refuse(format!("relation {name} does not exist")));
+        }
+        let last = name.0.last().and_then(|part| part.as_ident()).cloned();
+        let own = last.ok_or_else(|| unsupported("a relation without a name"))?;
+        let alias = alias.get_or_insert_with(|| TableAlias {
+            explicit: true,
+            name: own,
+            columns: Vec::new(),
+            at: None,
+        });
+        let mut leg = Leg {
+            number: self.legs.len(),
+            name: name.clone(),
+            alias: alias.name.clone(),
+            table: (table.schema.clone(), table.name.clone()),
+            columns: self.columns(table),
+            conditions: self.pushed.remove(&at).unwrap_or_default(),
+            is_located: self.target == Some(at),
+        };
+        leg.number = self.enter(leg.clone());
+        *name = ObjectName::from(vec![Ident::new(leg.relation_name())]);
+        Ok(())
+    }
+}
+
+impl VisitorMut for Occurrences<'_> {
+    type Break = Refusal;
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Refusal> {
+        let found =
+            conditions::of_select(select, self.schema, |name| self.table(name).ok().flatten());
+        self.pushed.extend(found);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Refusal> {
+        match self.replace(factor) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(refusal) => ControlFlow::Break(refusal),
+        }
+    }
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Refusal> {
+        let is_read = matches!(
+            *query.body,
+            SetExpr::Select(_)
+                | SetExpr::SetOperation { .. }
+                | SetExpr::Values(_)
+                | SetExpr::Query(_)
+        );
+        match (is_read, query.locks.is_empty()) {
+            (true, true) => ControlFlow::Continue(()),
+            (false, _) => ControlFlow::Break(unsupported(
+                "a query that writes, or TABLE, in a query that the finisher evaluates",
+            )),
+            (true, false) => ControlFlow::Break(unsupported(
+                "FOR UPDATE in a query within one that the finisher evaluates",
+            )),
+        }
+    }
+
+    fn post_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Refusal> {
+        // The finisher's relations are in no schema: `public.person.name` is `person.name`.
+        if let Expr::CompoundIdentifier(parts) = expression
+            && parts.len() > 2
+        {
+            parts.drain(..parts.len() - 2);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Names of a query.
+struct Mentioned<'s> {
+    schema: &'s Schema,
+    ctes: Vec<String>,
+    names: Vec<String>,
+    /// The name by which each table is known in the query, and its number.
+    relations: Vec<(String, u32)>,
+}
+
+impl Visitor for Mentioned<'_> {
+    type Break = Refusal;
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Refusal> {
+        let tables = query.with.iter().flat_map(|with| &with.cte_tables);
+        let names = tables.map(|cte| self.schema.dialect.fold(&cte.alias.name));
+        self.ctes.extend(names);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_ident(&mut self, ident: &Ident) -> ControlFlow<Refusal> {
+        self.names.push(self.schema.dialect.fold(ident));
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Refusal> {
+        if let TableFactor::Table { name, alias, .. } = factor
+            && let Some((own, relation)) = self.schema.dialect.split(name)
+            && let Some(table) = self.schema.find(own.as_deref(), &relation)
+        {
+            let alias = alias.as_ref();
+            let known = alias.map_or(relation, |alias| self.schema.dialect.fold(&alias.name));
+            self.relations.push((known, table.oid));
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,428 @@
+//! The statement that fetches the rows of all relations of a query, and the arrays that they
+//! become.
+//!
+//! Each relation is a *leg* of one `UNION ALL`, so that all are of one snapshot. A leg has its
+//! index in the first column, and NULL in the columns of the others.
+
+use sqlparser::ast::{
+    BinaryOperator, Expr, Ident, LockClause, ObjectName, Query, Select, SelectItem, SetExpr,
+    SetOperator, SetQuantifier, Statement, Value,
+};
+
+use crate::analysis::{Analysis, OutColumn};
+use crate::dialect::postgres::finisher;
+use crate::{Dialect, Output, OutputKind, Refusal, Schema, Table};
+use sql_plan::{Element, FetchedColumnPlan, FetchedRelation, unsupported};
+
+/// The only column of a relation of which no column is used: its rows are counted.
+const ROW: &str = "strongroom_row";
+
+/// The rows of a table that meet some conditions.
+#[derive(Clone, Debug)]
+pub(super) struct Leg {
+    pub number: usize,
+    /// The table, as the query names it.
+    pub name: ObjectName,
+    /// The name by which the conditions qualify its columns.
+    pub alias: Ident,
+    /// Schema and name in the catalogue.
+    pub table: (String, String),
+    /// Indices of its columns.
+    pub columns: Vec<usize>,
+    /// Conditions that the server may evaluate.
+    pub conditions: Vec<Expr>,
+    /// Whether its rows are located and locked, to be written.
+    pub is_located: bool,
+}
+
+/// What the server says of the moment and the session.
+pub(super) struct ServerLeg {
+    pub names: Vec<&'static str>,
+}
+
+impl Leg {
+    /// The name of the finisher's relation.
+    pub fn relation_name(&self) -> String {
+        format!("{}{}", finisher::RELATION_PREFIX, self.number)
+    }
+
+    /// Whether it fetches the same rows and columns as another.
+    pub fn fetches_the_same(&self, other: &Self) -> bool {
+        !self.is_located
+            && !other.is_located
+            && self.table == other.table
+            && self.columns == other.columns
+            && self.conditions == other.conditions
+            && (self.conditions.is_empty() || self.alias == other.alias)
+    }
+
+    /// The query that fetches its rows, without conditions.
+    fn query(&self, table: &Table, dialect: Dialect) -> Result<Query, Refusal> {
+        let alias = &self.alias;
+        let columns = self.columns.iter().map(|column| {
+            let name = dialect.quote(&table.columns[*column].name);
+            format!("{alias}.{name}")
+        });
+        let locators = match self.is_located {
+            true => dialect.row_locator(),
+            false => &[],
+        };
+        let locators = locators.iter().map(|name| format!("{alias}.{name}"));
+        let mut columns: Vec<String> = locators.chain(columns).collect();
+        if columns.is_empty() {
+            columns.push("1".to_owned());
+        }
+        let text = format!(
+            "SELECT {} FROM {} AS {alias}",
+            columns.join(", "),
+            self.name
+        );
+        read(&text, dialect)
+    }
+}
+
+fn read(text: &str, dialect: Dialect) -> Result<Query, Refusal> {
+    let statements = dialect.statements(text).unwrap_or_default();
+    match <[Statement; 1]>::try_from(statements) {
+        Ok([Statement::Query(query)]) => Ok(*query),
+        _ => Err(unsupported("a table or column with such a name")),
+    }
+}
+
+/// How a column of a relation is made from its array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ArrayColumn {
+    name: String,
+    /// The type of the column.
+    type_name: String,
+    /// Whether the array has texts, which are cast.
+    is_text: bool,
+    /// The collation, unless it is that of the database.
+    collation: Option<String>,
+}
+
+/// A fetch that was planned.
+pub(super) struct Fetched {
+    pub statement: Statement,
+    pub outputs: Vec<Output>,
+    pub relations: super::Relations,
+    pub has_index: bool,
+}
+
+/// A leg that was analysed.
+struct Analysed {
+    query: Query,
+    columns: Vec<(OutputKind, Element, ArrayColumn)>,
+}
+
+/// Plans the fetch of all legs.
+pub(super) fn fetch(
+    legs: &[Leg],
+    server: &ServerLeg,
+    locks: &[LockClause],
+    analysis: &mut Analysis,
+) -> Result<Fetched, Refusal> {
+    let dialect = analysis.dialect();
+    let mut analysed = Vec::new();
+    let is_writing = legs.iter().any(|leg| leg.is_located);
+    for leg in legs {
+        let locks = if leg.is_located || !is_writing {
+            locks
+        } else {
+            &[]
+        };
+        analysed.push(analyse(leg, locks, analysis)?);
+    }
+    if !server.names.is_empty() {
+        analysed.push(of_server(server, dialect)?);
+    }
+    let has_index = analysed.len() != 1;
+    let mut outputs = Vec::new();
+    if has_index {
+        outputs.push(Output::shown(OutputKind::Plain));
+    }
+    let mut relations = Vec::new();
+    let mut fillers = Vec::new();
+    for leg in &analysed {
+        let mut relation = FetchedRelation {
+            columns: Vec::new(),
+        };
+        let mut arrays = Vec::new();
+        for (kind, element, array) in &leg.columns {
+            relation.columns.push(FetchedColumnPlan {
+                output: outputs.len(),
+                element: *element,
+            });
+            outputs.push(Output::shown(*kind));
+            fillers.push(filler(*kind, array, dialect)?);
+            arrays.push(array.clone());
+        }
+        relations.push((relation, arrays));
+    }
+    let query = match has_index {
+        false => analysed.pop().map(|leg| leg.query),
+        true => united(analysed, &fillers, dialect)?,
+    };
+    let query = query.ok_or_else(|| unsupported("a query without a table"))?;
+    Ok(Fetched {
+        statement: Statement::Query(Box::new(query)),
+        outputs,
+        relations,
+        has_index,
+    })
+}
+
+/// Analyses the query of a leg with the conditions that the server can decide.
+fn analyse(leg: &Leg, locks: &[LockClause], analysis: &mut Analysis) -> Result<Analysed, Refusal> {
+    let schema = analysis.schema;
+    let table = schema
+        .tables
+        .get(&leg.table)
+        .ok_or_else(|| unsupported("a table that is not known"))?;
+    let mut query = leg.query(table, schema.dialect)?;
+    query.locks = locks.to_vec();
+    let mut accepted = query.clone();
+    let before = analysis.clone();
+    for condition in &leg.conditions {
+        let mut tried = accepted.clone();
+        add_condition(&mut tried, condition.clone());
+        let mut attempt = before.clone();
+        let mut changed = tried.clone();
+        let is_decided = attempt.query(&mut changed, None, None).is_ok();
+        if is_decided && attempt.check_parameters().is_ok() {
+            accepted = tried;
+        }
+    }
+    query = accepted;
+    let outputs = analysis.query(&mut query, None, None)?;
+    let outputs = outputs.ok_or_else(|| unsupported("a table whose columns are not known"))?;
+    let mut columns = match leg.is_located {
+        true => located(schema.dialect),
+        false => Vec::new(),
+    };
+    if leg.columns.is_empty() && columns.is_empty() {
+        columns.push(counted_row());
+    }
+    for (index, output) in leg.columns.iter().zip(outputs.iter().skip(columns.len())) {
+        columns.push(column(table, *index, output, schema)?);
+    }
+    Ok(Analysed { query, columns })
+}
+
+fn add_condition(query: &mut Query, condition: Expr) {
+    let SetExpr::Select(select) = &mut *query.body else {
+        return;
+    };
+    let condition = Expr::Nested(Box::new(condition));
+    select.selection = Some(match select.selection.take() {
+        None => condition,
+        Some(earlier) => Expr::BinaryOp {
+            left: Box::new(earlier),
+            op: BinaryOperator::And,
+            right: Box::new(condition),
+        },
+    });
+}
+
+/// The columns by which a row is found again.
+fn located(dialect: Dialect) -> Vec<(OutputKind, Element, ArrayColumn)> {
+    let locators = dialect.row_locator().iter().zip(finisher::LOCATOR_TYPES);
+    let locators = locators.map(|(name, type_name)| {
+        let array = ArrayColumn {
+            name: (*name).to_owned(),
+            type_name: type_name.to_owned(),
+            is_text: false,
+            collation: None,
+        };
+        (OutputKind::Plain, Element::Binary, array)
+    });
+    locators.collect()
+}
+
+fn counted_row() -> (OutputKind, Element, ArrayColumn) {
+    let array = ArrayColumn {
+        name: ROW.to_owned(),
+        type_name: "integer".to_owned(),
+        is_text: false,
+        collation: None,
+    };
+    (OutputKind::Plain, Element::Binary, array)
+}
+
+fn column(
+    table: &Table,
+    index: usize,
+    output: &OutColumn,
+    schema: &Schema,
+) -> Result<(OutputKind, Element, ArrayColumn), Refusal> {
+    let column = &table.columns[index];
+    let name = schema.dialect.quote(&column.name).to_string();
+    if let Some(id) = output.sealed {
+        let logical = schema.column(id).logical;
+        let array = ArrayColumn {
+            name,
+            type_name: logical.to_string(),
+            is_text: false,
+            collation: None,
+        };
+        return Ok((OutputKind::Sealed(id), Element::Opened(logical), array));
+    }
+    let known = schema
+        .catalogue
+        .finisher
+        .column_types
+        .get(&(table.oid, column.number));
+    let type_name = match (known, column.physical) {
+        (Some(known), _) => known.name.clone(),
+        (None, Some(physical)) => physical.to_string(),
+        (None, None) => {
+            return Err(unsupported(&format!(
+                "column {}.{} of a type that the finisher does not know",
+                table.name, column.name
+            ))
+            .with_hint("Leave the column out, if the statement can do without it."));
+        }
+    };
+    let is_text = type_name.ends_with("[]");
+    let array = ArrayColumn {
+        name,
+        type_name,
+        is_text,
+        collation: known.and_then(|known| known.collation.clone()),
+    };
+    let element = match is_text {
+        true => Element::Text,
+        false => Element::Binary,
+    };
+    Ok((OutputKind::Plain, element, array))
+}
+
+fn of_server(server: &ServerLeg, dialect: Dialect) -> Result<Analysed, Refusal> {
+    let known = server.names.iter().filter_map(|name| {
+        let (expression, type_name) = finisher::of_server(name)?;
+        let array = ArrayColumn {
+            name: Ident::with_quote('"', *name).to_string(),
+            type_name: type_name.to_owned(),
+            is_text: false,
+            collation: None,
+        };
+        Some((expression, (OutputKind::Plain, Element::Binary, array)))
+    });
+    let (expressions, columns): (Vec<&str>, Vec<_>) = known.unzip();
+    let query = read(&format!("SELECT {}", expressions.join(", ")), dialect)?;
+    Ok(Analysed { query, columns })
+}
+
+/// What stands in a column in the rows of the other legs.
+fn filler(kind: OutputKind, array: &ArrayColumn, dialect: Dialect) -> Result<Expr, Refusal> {
+    let type_name = match kind {
+        OutputKind::Plain => &array.type_name,
+        OutputKind::Sealed(_) | OutputKind::Gathered(..) => "bytea",
+    };
+    let query = read(&format!("SELECT CAST(NULL AS {type_name})"), dialect)?;
+    let unknown = || unsupported(&format!("a column of type {type_name}"));
+    match *query.body {
+        SetExpr::Select(select) => match <[SelectItem; 1]>::try_from(select.projection) {
+            Ok([SelectItem::UnnamedExpr(null)]) => Ok(null),
+            _ => Err(unknown()),
+        },
+        _ => Err(unknown()),
+    }
+}
+
+/// One query that returns the rows of all legs.
+fn united(
+    legs: Vec<Analysed>,
+    fillers: &[Expr],
+    dialect: Dialect,
+) -> Result<Option<Query>, Refusal> {
+    let mut whole: Option<Query> = None;
+    let mut locked = None;
+    let mut start = 0;
+    for (index, leg) in legs.into_iter().enumerate() {
+        let mut query = leg.query;
+        if !query.locks.is_empty() {
+            let mut around = over_locked(leg.columns.len(), query, dialect)?;
+            locked = around.with.take();
+            query = around;
+        }
+        let SetExpr::Select(select) = &mut *query.body else {
+            return Ok(None);
+        };
+        widen(select, index, start, fillers);
+        start += leg.columns.len();
+        whole = Some(match whole {
+            None => query,
+            Some(mut earlier) => {
+                earlier.body = Box::new(SetExpr::SetOperation {
+                    op: SetOperator::Union,
+                    set_quantifier: SetQuantifier::All,
+                    left: earlier.body,
+                    right: query.body,
+                });
+                earlier
+            }
+        });
+    }
+    if let Some(whole) = &mut whole {
+        whole.with = locked;
+    }
+    Ok(whole)
+}
+
+/// A query over another one that locks its rows: no part of a union may lock.
+fn over_locked(count: usize, inner: Query, dialect: Dialect) -> Result<Query, Refusal> {
+    let names: Vec<String> = (0..count).map(|number| format!("c{number}")).collect();
+    let names = names.join(", ");
+    let name = finisher::LOCKED_RELATION;
+    let text = format!("WITH {name} ({names}) AS (SELECT 1) SELECT {names} FROM {name}");
+    let mut query = read(&text, dialect)?;
+    for cte in query.with.iter_mut().flat_map(|with| &mut with.cte_tables) {
+        *cte.query = inner.clone();
+    }
+    Ok(query)
+}
+
+/// Puts the index of a leg and the columns of the others around its own, which begin at `start`.
+fn widen(select: &mut Select, index: usize, start: usize, fillers: &[Expr]) {
+    let own = std::mem::take(&mut select.projection);
+    let end = start + own.len();
+    let number = Value::Number(index.to_string(), false);
+    let filler = |null: &Expr| SelectItem::UnnamedExpr(null.clone());
+    select
+        .projection
+        .push(SelectItem::UnnamedExpr(Expr::Value(number.into())));
+    select
+        .projection
+        .extend(fillers[..start].iter().map(filler));
+    select.projection.extend(own);
+    select.projection.extend(fillers[end..].iter().map(filler));
+}
+
+/// A common table expression whose rows are those of arrays. `number` parameters come before them.
+pub(super) fn array_relation(name: &str, columns: &[ArrayColumn], number: &mut usize) -> String {
+    let mut names = Vec::new();
+    let mut arrays = Vec::new();
+    let mut values = Vec::new();
+    for column in columns {
+        *number += 1;
+        let ArrayColumn {
+            name, type_name, ..
+        } = column;
+        let element = if column.is_text { "text" } else { type_name };
+        arrays.push(format!("CAST(${number} AS {element}[])"));
+        let mut value = name.clone();
+        if column.is_text {
+            value = format!("CAST({value} AS {type_name})");
+        }
+        if let Some(collation) = &column.collation {
+            value = format!("{value} COLLATE {collation}");
+        }
+        names.push(name.as_str());
+        values.push(value);
+    }
+    let (names, values, arrays) = (names.join(", "), values.join(", "), arrays.join(", "));
+    format!(
+        "{name} ({names}) AS (SELECT {values} FROM unnest({arrays}) AS strongroom_rows ({names}))"
+    )
+}

@@ -1,0 +1,249 @@
+//! `UPDATE` and `DELETE` of rows that only the finisher can find, or with values that only it can
+//! compute.
+//!
+//! The server returns and locks the rows of the table that meet the conditions which it can decide.
+//! The finisher evaluates all conditions over them and computes the new values. The proxy seals
+//! these and writes row by row, each found by its locator: it is locked, so it lies where it lay.
+//! The server locks more rows than it would alone, and never fewer.
+//!
+//! Invariant: a value that the finisher computes is stored in a protected column, sealed. A plain
+//! column gets only what the server can compute by itself.
+
+use sqlparser::ast::{
+    Assignment as Set, Delete, Distinct, Expr, FromTable, Ident, LockClause, Query, SelectItem,
+    SetExpr, Statement, TableFactor, TableWithJoins, Update, UpdateTableFromKind,
+};
+
+use super::Prepared;
+use crate::analysis::{Analysis, Constant, Outputs, Relation, Scope, output_list, template};
+use crate::dialect::marks;
+use crate::dialect::postgres::finisher;
+use crate::increment::{
+    has_query, locate_rows, locked_as_written, part_assignments, protected_table,
+};
+use crate::{
+    ColumnId, Dialect, FinisherWrite, Form, Output, Plan, Purpose, Refusal, Schema, Source, Table,
+    Translated,
+};
+use sql_plan::unsupported;
+
+/// The plan of an `UPDATE` that neither the server nor the proxy can do alone.
+///
+/// # Errors
+/// The finisher would do otherwise than the server.
+pub(crate) fn of_update(update: &Update, schema: &Schema) -> Result<Plan, Refusal> {
+    let target = Target::of(&update.table, schema)?;
+    if has_query(&update.returning) {
+        return Err(unsupported(
+            "a query in RETURNING of rows that the finisher finds",
+        ));
+    }
+    let relation = Relation::of_table(target.table, Some(target.known_as(schema.dialect)));
+    let scope = Scope::of(vec![relation], None, schema.dialect);
+    let (kept, computed) = part_assignments(update, target.table, &Analysis::new(schema), &scope)?;
+    if has_query(&kept) {
+        return Err(unsupported(
+            "a query for a plain column of rows that the finisher finds",
+        ));
+    }
+    let others = match &update.from {
+        None => &[][..],
+        Some(UpdateTableFromKind::AfterSet(tables) | UpdateTableFromKind::BeforeSet(tables)) => {
+            tables
+        }
+    };
+    let values = computed.iter().map(|(_, _, value)| value.clone());
+    let found = target.query(values.collect(), others, update.selection.as_ref(), schema)?;
+    let write = |analysis: &mut Analysis| {
+        note_types(&kept, target.table, analysis)?;
+        let mut assignments = kept.clone();
+        for (number, (column, target, _)) in computed.iter().enumerate() {
+            let form = Form::Sealed(*column, Purpose::Store);
+            assignments.push(Set {
+                target: target.clone(),
+                value: analysis.hole(Source::Computed(number), form),
+            });
+        }
+        let mut write = Update {
+            assignments,
+            from: None,
+            selection: locate_rows(&target.known_as(schema.dialect), analysis),
+            ..update.clone()
+        };
+        let outputs = analysis.update(&mut write, None)?;
+        Ok((Statement::Update(write), outputs))
+    };
+    let columns = computed.iter().map(|(column, ..)| *column).collect();
+    planned(found, (columns, "UPDATE"), write, (&target, schema))
+}
+
+/// The plan of a `DELETE` that the server cannot do alone.
+///
+/// # Errors
+/// The finisher would do otherwise than the server.
+pub(crate) fn of_delete(delete: &Delete, schema: &Schema) -> Result<Plan, Refusal> {
+    let FromTable::WithFromKeyword(from) = &delete.from else {
+        return Err(unsupported("a DELETE of another dialect"));
+    };
+    let [table] = from.as_slice() else {
+        return Err(unsupported("DELETE of several tables"));
+    };
+    if has_query(&delete.returning) {
+        return Err(unsupported(
+            "a query in RETURNING of rows that the finisher finds",
+        ));
+    }
+    let target = Target::of(table, schema)?;
+    let others = delete.using.as_deref().unwrap_or_default();
+    let found = target.query(Vec::new(), others, delete.selection.as_ref(), schema)?;
+    let write = |analysis: &mut Analysis| {
+        let mut write = Delete {
+            using: None,
+            selection: locate_rows(&target.known_as(schema.dialect), analysis),
+            ..delete.clone()
+        };
+        let outputs = analysis.delete(&mut write, None)?;
+        Ok((Statement::Delete(write), outputs))
+    };
+    planned(found, (Vec::new(), "DELETE"), write, (&target, schema))
+}
+
+/// The table that is written.
+struct Target<'s> {
+    table: &'s Table,
+    /// The name that qualifies its columns, as the statement has it.
+    name: Ident,
+    /// As the statement has it.
+    factor: TableWithJoins,
+}
+
+impl<'s> Target<'s> {
+    fn of(factor: &TableWithJoins, schema: &'s Schema) -> Result<Self, Refusal> {
+        let table = protected_table(&factor.relation, schema)?;
+        let TableFactor::Table { name, alias, .. } = &factor.relation else {
+            return Err(unsupported("a statement that writes what is no table"));
+        };
+        if !factor.joins.is_empty() || marks::has_only(name) {
+            return Err(unsupported("ONLY of a table whose rows the finisher finds"));
+        }
+        let last = name.0.last().and_then(|part| part.as_ident()).cloned();
+        let known = alias.as_ref().map(|alias| alias.name.clone()).or(last);
+        Ok(Self {
+            table,
+            name: known.ok_or_else(|| unsupported("a computed name"))?,
+            factor: factor.clone(),
+        })
+    }
+
+    /// The name of [`Self::name`] in the catalogue.
+    fn known_as(&self, dialect: Dialect) -> String {
+        dialect.fold(&self.name)
+    }
+
+    /// The query that finds its rows: their locators, then values.
+    fn query(
+        &self,
+        values: Vec<Expr>,
+        others: &[TableWithJoins],
+        condition: Option<&Expr>,
+        schema: &Schema,
+    ) -> Result<Prepared, Refusal> {
+        let mut query = skeleton(schema.dialect)?;
+        query.locks = Vec::new();
+        let select = select_of(&mut query)?;
+        select.projection = values.into_iter().map(SelectItem::UnnamedExpr).collect();
+        select.from = vec![self.factor.clone()];
+        select.from.extend_from_slice(others);
+        select.selection = condition.cloned();
+        finisher::check(&query, schema)?;
+        let factor: *const TableFactor = &select_of(&mut query)?.from[0].relation;
+        let mut prepared = Prepared::new(query, Some(factor), schema)?;
+        let locator =
+            |column: &&str| Expr::CompoundIdentifier(vec![self.name.clone(), Ident::new(*column)]);
+        let locators: Vec<Expr> = schema.dialect.row_locator().iter().map(locator).collect();
+        let select = select_of(&mut prepared.query)?;
+        if !others.is_empty() {
+            // The server writes a row once, by whichever of the others it meets first.
+            select.distinct = Some(Distinct::On(locators.clone()));
+        }
+        let items = locators.into_iter().map(SelectItem::UnnamedExpr);
+        select.projection = items
+            .chain(std::mem::take(&mut select.projection))
+            .collect();
+        Ok(prepared)
+    }
+}
+
+/// `SELECT 1 FROM a FOR UPDATE`
+fn skeleton(dialect: Dialect) -> Result<Query, Refusal> {
+    match dialect.parse("SELECT 1 FROM a FOR UPDATE") {
+        Ok(Statement::Query(query)) => Ok(*query),
+        _ => Err(unsupported("a query that locks rows")),
+    }
+}
+
+fn select_of(query: &mut Query) -> Result<&mut sqlparser::ast::Select, Refusal> {
+    match &mut *query.body {
+        SetExpr::Select(select) => Ok(select),
+        _ => Err(unsupported("a query that is no SELECT")),
+    }
+}
+
+/// Notes the types of parameters that are stored in plain columns: the finisher does not see them.
+fn note_types(kept: &[Set], table: &Table, analysis: &mut Analysis) -> Result<(), Refusal> {
+    for assignment in kept {
+        let sqlparser::ast::AssignmentTarget::ColumnName(name) = &assignment.target else {
+            continue;
+        };
+        let column = analysis.dialect().split(name);
+        let index = column.and_then(|(_, column)| table.position(&column));
+        let column = index.map(|index| &table.columns[index]);
+        let column = column.filter(|column| column.protected.is_none());
+        let physical = column.and_then(|column| column.physical);
+        if let (Some(constant), Some(physical)) = (Constant::of(&assignment.value)?, physical)
+            && constant.cast.is_none()
+        {
+            analysis.parameters.note_type(&constant.source, physical);
+        }
+    }
+    Ok(())
+}
+
+/// The plan of a statement, given the query that finds rows and what makes the statement that
+/// writes one.
+fn planned(
+    found: Prepared,
+    (columns, verb): (Vec<ColumnId>, &'static str),
+    write: impl Fn(&mut Analysis) -> Result<(Statement, Outputs), Refusal>,
+    (target, schema): (&Target, &Schema),
+) -> Result<Plan, Refusal> {
+    let locks: Vec<LockClause> = skeleton(schema.dialect)?.locks;
+    let (analysis, (fetched, mut written, outputs)) = Analysis::run(schema, |analysis| {
+        let fetched = found.fetch(&locks, analysis)?;
+        let (written, outputs) = write(analysis)?;
+        Ok((fetched, written, outputs))
+    })?;
+    let template = template::of(&mut written, schema.dialect)?;
+    let (template, holes, _) = template::compact(template, &analysis.holes, Vec::new());
+    let outputs: Vec<Output> = output_list(outputs);
+    let fires_triggers = analysis.fires_triggers;
+    let mut query = found.plan(fetched, analysis)?;
+    if verb == "UPDATE" {
+        query.fetch.template = locked_as_written(query.fetch.template);
+    }
+    query.effects.writes = Some((target.table.schema.clone(), target.table.name.clone()));
+    query.effects.forgets_locks = fires_triggers;
+    let write = Translated {
+        template,
+        holes,
+        outputs,
+        parameter_types: query.fetch.parameter_types.clone(),
+        locks: None,
+    };
+    Ok(Plan::FinisherWrite(Box::new(FinisherWrite {
+        query,
+        columns,
+        write,
+        verb,
+    })))
+}

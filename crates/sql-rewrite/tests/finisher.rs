@@ -1,0 +1,170 @@
+//! Plans for the finisher: what the server is sent, and what the finisher evaluates.
+
+use sql_rewrite::{Schema, describe, plan};
+
+use crate::common::people;
+
+fn schema() -> Schema {
+    let mut schema = people();
+    schema.catalogue.finisher.is_there = true;
+    schema
+}
+
+fn described(statement: &str) -> String {
+    let schema = schema();
+    match plan(statement, &schema) {
+        Ok(plans) => describe(&plans[0].plan, &schema),
+        Err(refusal) => format!("refused: {}\n", refusal.message),
+    }
+}
+
+#[track_caller]
+fn assert_plan(statement: &str, lines: &[&str]) {
+    let described = described(statement);
+    let own: Vec<&str> = described.lines().collect();
+    assert_eq!(own, lines, "{statement}");
+}
+
+#[test]
+fn a_query_becomes_one_over_arrays() {
+    assert_plan(
+        "SELECT date_trunc('month', born), count(*) FROM person GROUP BY 1",
+        &[
+            "fetch: SELECT person.born FROM \"public\".person AS person",
+            "  outputs: born",
+            "finisher: WITH strongroom_0 (born) AS (SELECT born FROM unnest(CAST($1 AS date[])) \
+             AS strongroom_rows (born)) SELECT date_trunc('month', born), count(*) FROM \
+             strongroom_0 AS person GROUP BY 1",
+        ],
+    );
+}
+
+#[test]
+fn relations_are_fetched_in_one_statement_with_the_conditions_that_the_server_decides() {
+    assert_plan(
+        "SELECT active FROM person a WHERE a.mail = $1 AND EXISTS \
+         (SELECT 1 FROM visit WHERE note = a.name AND visit_id = 4)",
+        &[
+            "fetch: SELECT 0, a.\"name\", a.mail, a.active, CAST(NULL AS INTEGER), \
+             CAST(NULL AS BYTEA) FROM \"public\".person AS a WHERE (a.mail = {$1 match mail}) \
+             UNION ALL SELECT 1, CAST(NULL AS BYTEA), CAST(NULL AS BYTEA), \
+             CAST(NULL AS INTEGER), visit.visit_id, visit.note FROM \"public\".visit AS visit \
+             WHERE (visit_id = 4)",
+            "  outputs: -, name, mail, -, -, note",
+            "finisher: WITH strongroom_0 (\"name\", mail, active) AS (SELECT \"name\", mail, \
+             active FROM unnest(CAST($2 AS character varying(20)[]), CAST($3 AS text[]), \
+             CAST($4 AS integer[])) AS strongroom_rows (\"name\", mail, active)), \
+             strongroom_1 (visit_id, note) AS (SELECT visit_id, note FROM \
+             unnest(CAST($5 AS integer[]), CAST($6 AS text[])) AS strongroom_rows \
+             (visit_id, note)) SELECT active FROM strongroom_0 a WHERE a.mail = $1 AND EXISTS \
+             (SELECT 1 FROM strongroom_1 AS visit WHERE note = a.name AND visit_id = 4)",
+        ],
+    );
+}
+
+#[test]
+fn the_time_is_that_of_the_server() {
+    assert_plan(
+        "SELECT active FROM person WHERE now() > born",
+        &[
+            "fetch: SELECT 0, person.born, person.active, CAST(NULL AS TIMESTAMP WITH TIME ZONE) \
+             FROM \"public\".person AS person UNION ALL SELECT 1, CAST(NULL AS BYTEA), \
+             CAST(NULL AS INTEGER), pg_catalog.now()",
+            "  outputs: -, born, -, -",
+            "finisher: WITH strongroom_0 (born, active) AS (SELECT born, active FROM \
+             unnest(CAST($1 AS date[]), CAST($2 AS integer[])) AS strongroom_rows (born, \
+             active)), strongroom_server (\"now\") AS (SELECT \"now\" FROM \
+             unnest(CAST($3 AS timestamp with time zone[])) AS strongroom_rows (\"now\")) \
+             SELECT active FROM strongroom_0 AS person WHERE (SELECT \"now\" FROM \
+             strongroom_server) > born",
+        ],
+    );
+}
+
+/// The conditions of the fetch.
+fn fetched_where(statement: &str) -> String {
+    let described = described(statement);
+    let fetch = described.lines().next().unwrap_or_default().to_owned();
+    let found = fetch.split_once(" WHERE ");
+    found.map_or_else(String::new, |(_, conditions)| conditions.to_owned())
+}
+
+#[test]
+fn a_condition_stays_behind_where_it_would_lose_rows_or_reveal_a_value() {
+    for (statement, conditions) in [
+        // An outer join fills the columns with NULL.
+        (
+            "SELECT p.active FROM person p LEFT JOIN visit v ON v.note = p.name \
+             WHERE v.visit_id = 3",
+            "",
+        ),
+        (
+            "SELECT p.active FROM person p FULL JOIN visit v ON v.note = p.name \
+             WHERE p.active = 3",
+            "",
+        ),
+        // The name may be that of a column of the query in FROM.
+        (
+            "SELECT name FROM person p, (SELECT 1 AS active) t WHERE active = 1 AND \
+             lower(name) = 'x'",
+            "",
+        ),
+        // A value that meets a protected column may not go in clear beside a computed one.
+        (
+            "SELECT active FROM person WHERE round(salary) = $1 AND active + 1 = $1",
+            "",
+        ),
+        // What is compared with a plain column by name is public.
+        (
+            "SELECT active FROM person WHERE round(salary) = $1 AND active = $1",
+            "(active = {$1 plain})",
+        ),
+    ] {
+        assert_eq!(fetched_where(statement), conditions, "{statement}");
+    }
+}
+
+#[test]
+fn what_the_finisher_cannot_know_is_refused() {
+    for (statement, words) in [
+        (
+            "SELECT random() FROM person WHERE round(salary) = 1",
+            "function random",
+        ),
+        ("SELECT own.f(salary) FROM person", "function own.f"),
+        (
+            "SELECT 'person'::regclass, round(salary) FROM person",
+            "type regclass",
+        ),
+        (
+            "SELECT round(salary) AS strongroom_0 FROM person",
+            "the name strongroom_0",
+        ),
+        ("SELECT ctid, round(salary) FROM person", "column ctid"),
+        (
+            "SELECT p.active FROM person p, visit v WHERE round(p.salary) = length(v.note) \
+             FOR UPDATE",
+            "FOR UPDATE over several tables",
+        ),
+    ] {
+        let described = described(statement);
+        let is_refused = described.starts_with("refused: ") && described.contains(words);
+        assert!(is_refused, "{statement}: {described}");
+    }
+}
+
+#[test]
+fn a_function_of_a_user_that_hides_one_of_the_server_is_refused() {
+    let statement = "SELECT date_trunc('month', born) FROM person";
+    let mut schema = schema();
+    schema.catalogue.finisher.shadows = vec!["date_trunc".to_owned()];
+    let refusal = plan(statement, &schema).expect_err("it may be the user's");
+    assert!(refusal.message.contains("date_trunc"), "{refusal:?}");
+}
+
+#[test]
+fn without_a_finisher_nothing_changes() {
+    let statement = "SELECT date_trunc('month', born) FROM person";
+    let refusal = plan(statement, &people()).expect_err("no finisher");
+    assert!(!refusal.message.contains("finisher"), "{refusal:?}");
+}
