@@ -28,8 +28,8 @@ const COLUMNS: &str = "(id integer PRIMARY KEY, seen timestamptz, made timestamp
                        price numeric(8,2), rate double precision, near real, \
                        loose double precision, n integer)";
 
-const ROWS: &str = "(1, '2024-01-15 12:00Z', '2024-01-15 12:00', '2024-01-15', 'CANARYa', \
-                     'CANARYb', 'ab', 1, 1.5, 0, 0, 0, 7), \
+const ROWS: &str = "(1, '2024-01-15 12:00Z', '2024-01-15 12:00', '2024-01-15', 'alpha', \
+                     'beta', 'ab', 1, 1.5, 0, 0, 0, 7), \
                     (2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, '-0', '-0', '-0', 8), \
                     (3, '2024-07-15 12:00Z', '2024-07-15 12:00', '2024-07-15', '', '', '', 0, 0, \
                      -1, -1, -1, NULL)";
@@ -157,11 +157,11 @@ fn parameters_of_a_select_list_keep_their_types() {
             "SELECT $1 AS flag, count(*) FROM event WHERE name = $2",
         ] {
             let declared = [declared.clone(), Type::VARCHAR];
-            assert_same(&mut client, sql, &declared, &[value, "CANARYa"]);
+            assert_same(&mut client, sql, &declared, &[value, "alpha"]);
         }
     }
     let sql = "SELECT id, $1 AS flag FROM event WHERE name = $2";
-    assert_same(&mut client, sql, &[], &["x", "CANARYa"]);
+    assert_same(&mut client, sql, &[], &["x", "alpha"]);
 }
 
 #[test]
@@ -171,14 +171,14 @@ fn a_parameter_without_a_type_is_refused() {
     };
     for (sql, values) in [
         (
-            "SELECT id FROM event WHERE name = 'CANARYa' AND $1 IS NULL",
+            "SELECT id FROM event WHERE name = 'alpha' AND $1 IS NULL",
             &["x"][..],
         ),
-        ("SELECT id FROM event WHERE name = $2", &["x", "CANARYa"]),
-        ("SELECT id FROM event WHERE label = $2", &["x", "CANARYb"]),
+        ("SELECT id FROM event WHERE name = $2", &["x", "alpha"]),
+        ("SELECT id FROM event WHERE label = $2", &["x", "beta"]),
         (
             "SELECT id FROM event WHERE name = $1 OR $1 IS NULL",
-            &["CANARYa"],
+            &["alpha"],
         ),
         ("SELECT concat(name, $1) FROM event ORDER BY id", &["x"]),
         (
@@ -186,13 +186,13 @@ fn a_parameter_without_a_type_is_refused() {
             &["x"],
         ),
         (
-            "SELECT id FROM event WHERE name = 'CANARYa' AND n = $1",
+            "SELECT id FROM event WHERE name = 'alpha' AND n = $1",
             &["7"],
         ),
     ] {
         assert_same(&mut client, sql, &[], values);
     }
-    let sql = "SELECT id FROM event WHERE name = 'CANARYa' AND $1 IS NOT NULL";
+    let sql = "SELECT id FROM event WHERE name = 'alpha' AND $1 IS NOT NULL";
     assert_same(&mut client, sql, &[Type::INT4], &["1"]);
     let error = client.prepare("SELECT id FROM event WHERE $1 IS NULL AND name = 'x'");
     let error = error.err().and_then(|error| error.code().cloned());
@@ -213,7 +213,7 @@ fn a_value_of_another_type_is_not_assigned() {
         "born = CAST(born AS text)",
         "made = CAST(made AS text)",
         "count = name || 'x'",
-        "count = CASE WHEN name = 'CANARYa' THEN 'x' END",
+        "count = CASE WHEN name = 'alpha' THEN 'x' END",
         "born = count + 1",
         "name = CAST(count AS text)",
         "count = price + 1",
@@ -241,12 +241,12 @@ fn texts_that_are_compared_are_of_the_type_text() {
     };
     for sql in [
         "SELECT NULLIF(name, 'x') AS x FROM event ORDER BY id",
-        "SELECT NULLIF(label, 'CANARYb') AS x FROM event ORDER BY id",
+        "SELECT NULLIF(label, 'beta') AS x FROM event ORDER BY id",
         "SELECT NULLIF(short, 'ab') AS x FROM event ORDER BY id",
         "SELECT NULLIF(price, 1.5) AS x FROM event ORDER BY id",
         "SELECT NULLIF(label, '') AS x FROM event ORDER BY id",
         "SELECT x FROM (SELECT NULLIF(label, '') AS x, id FROM event) AS s ORDER BY id",
-        "SELECT NULLIF(label, '') AS x FROM event WHERE name = 'CANARYa'",
+        "SELECT NULLIF(label, '') AS x FROM event WHERE name = 'alpha'",
         "SELECT CASE WHEN n = 7 THEN label ELSE NULLIF(label, '') END AS x FROM event ORDER BY id",
         "SELECT COALESCE(NULLIF(name, ''), 'none') AS x FROM event ORDER BY id",
         "SELECT label AS x FROM event ORDER BY id",

@@ -453,7 +453,9 @@ fn another_encoding_hides_no_name() {
         b"SELECT name FROM k\xfcnde",
     ] {
         let answer = said(&mut session, text);
-        assert_eq!(answer.code, "0A000", "{answer:?}");
+        // Also a name that only some servers fold to that of the table, and a block that names it.
+        let is_refused = matches!(answer.code.as_str(), "0A000" | "42P01" | "42601");
+        assert!(is_refused, "{answer:?}");
     }
     // What the first session has read is what all others plan by.
     let mut client = setup.connect();

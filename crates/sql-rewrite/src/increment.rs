@@ -22,6 +22,9 @@ use crate::{
 };
 use sql_plan::{refuse, unsupported};
 
+/// The server's hint where it assigns no value of a type to a column.
+pub(crate) const NEEDS_CAST: &str = "You will need to rewrite or cast the expression.";
+
 /// The plan of an UPDATE that the server cannot do alone.
 pub(crate) fn of_update(update: &Update, schema: &Schema) -> Result<Plan, Refusal> {
     let (_, plan) = Analysis::run(schema, |analysis| increment(update, analysis))?;
@@ -148,7 +151,7 @@ fn lower(
             checked.map_err(|error| {
                 refuse(error.message)
                     .with_state(error.sqlstate)
-                    .with_hint("You will need to rewrite or cast the expression.")
+                    .with_hint(NEEDS_CAST)
             })?;
         }
         assignments.push(Assignment {

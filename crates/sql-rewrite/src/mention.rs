@@ -250,7 +250,7 @@ mod tests {
         for text in [
             &b"insert into plain values ('Zo\xeb', 'caf\xe9')"[..],
             b"select 'kisi\xe9s x'",
-            b"select k\xe9si, \xe9t\xe9, \xff from kis\xe9r",
+            b"select c\xe9si, \xe9t\xe9, \xff from kis\xe9r",
             b"kisi",
         ] {
             assert!(!mentions.may_be_in(text), "{text:?}");

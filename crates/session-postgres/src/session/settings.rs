@@ -256,6 +256,14 @@ impl Settings {
             ctype: fact("ctype"),
             icu_locale: fact("icu_locale"),
         };
+        let locale = match kind.icu_locale.as_str() {
+            "" => &kind.ctype,
+            locale => locale,
+        };
+        let letters = Letters::of(&kind.locale_provider, &fact("encoding"), locale);
+        if self.context.letters != letters {
+            Arc::make_mut(&mut self.context).letters = letters;
+        }
         if *self.of_finisher.kind != kind {
             self.of_finisher.kind = Arc::new(kind);
         }
@@ -311,11 +319,6 @@ fn note(name: &[u8], value: &[u8], context: &mut TextContext, encoding: &mut Enc
         b"bytea_output" => context.escapes_bytes = value == "escape",
         b"extra_float_digits" => context.extra_float_digits = value.parse().unwrap_or(1),
         b"standard_conforming_strings" => encoding.strings_conform = value == "on",
-        b"letters" => {
-            let mut parts = value.splitn(3, ' ');
-            let mut part = || parts.next().unwrap_or_default();
-            context.letters = Letters::of(part(), part(), part());
-        }
         b"TimeZone" => {
             let zone = TimeZone::named(&value);
             encoding.zone_is_known = zone.is_some();

@@ -16,8 +16,14 @@ use wire_postgres::backend::{self, kind};
 
 use super::format::FormatCode;
 
-/// With what values are opened and shown. None: they cannot be shown as the server would.
-pub(super) type Opening<'a> = Option<(&'a Loaded, &'a TextContext)>;
+/// With what values are opened and shown.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Opening<'a> {
+    /// Tables and keys. None: none were read.
+    pub loaded: Option<&'a Loaded>,
+    /// How values are written. None: the proxy cannot write them as the server would.
+    pub context: Option<&'a TextContext>,
+}
 
 /// Writes an error of the server for the client.
 ///
@@ -36,6 +42,13 @@ pub(super) fn write_error_of_server(
         return Ok(());
     }
     let error = ServerError::new(&fields);
+    if opening
+        .loaded
+        .is_some_and(|loaded| error.is_of_plain(loaded))
+    {
+        out.extend_from_slice(message);
+        return Ok(());
+    }
     let shown = fields.iter().filter_map(|&(letter, text)| {
         let text = match letter {
             _ if !may_show(letter) => Some(Cow::Borrowed(text)),
@@ -98,7 +111,7 @@ impl<'a> ServerError<'a> {
         let mut shown = Vec::new();
         let mut rest = text;
         while let Some(at) = sealed_at(rest) {
-            let (loaded, context) = opening?;
+            let (loaded, context) = (opening.loaded?, opening.context?);
             shown.extend_from_slice(&rest[..at]);
             let sealed = &rest[at..];
             let size = ends(sealed).find(|&end| {
@@ -140,6 +153,14 @@ impl<'a> ServerError<'a> {
             }
         }
         found
+    }
+
+    /// Whether the error is about a table without protected columns, so that nothing in it is sealed.
+    fn is_of_plain(&self, loaded: &Loaded) -> bool {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let name = (text(self.schema), text(self.table));
+        let table = loaded.schema.tables.get(&name);
+        table.is_some_and(|table| !table.is_protected())
     }
 
     /// Whether the error is about the table of a column. An error about a foreign key names one of
@@ -212,7 +233,7 @@ mod tests {
     fn what_does_not_open_is_not_shown() {
         let body = b"SERROR\0C23505\0Mtwice\0DKey (c)=(\\x0201ab) already exists.\0nkey\0\0";
         let mut out = Vec::new();
-        let written = write_error_of_server(body, b"unused", None, &mut out);
+        let written = write_error_of_server(body, b"unused", Opening::default(), &mut out);
         assert_eq!(written, Ok(()));
         let fields = backend::read_fields(&out[wire_postgres::HEADER_SIZE..]);
         let wanted: Vec<(u8, &[u8])> = vec![
@@ -228,7 +249,7 @@ mod tests {
     fn an_error_that_shows_nothing_sealed_passes() {
         let body = b"SERROR\0C23505\0DKey (c)=(\\x01ff) already exists.\0\0";
         let mut out = Vec::new();
-        let written = write_error_of_server(body, b"as it came", None, &mut out);
+        let written = write_error_of_server(body, b"as it came", Opening::default(), &mut out);
         assert_eq!(written, Ok(()));
         assert_eq!(out, b"as it came");
     }

@@ -12,7 +12,7 @@ use crate::session::failure::write_error;
 use crate::session::finishing;
 use crate::session::prepared::ChangedBy;
 use crate::session::rows::{self, RowError};
-use crate::session::shown;
+use crate::session::shown::{self, Opening};
 use crate::session::statements::StatementMessages;
 
 impl Protected {
@@ -450,8 +450,10 @@ impl Protected {
         outputs: &mut Outputs<'_>,
     ) -> Result<(), End> {
         let can_be_written = self.settings.encoding().check().is_ok();
-        let loaded = self.schema.loaded().ok().filter(|_| can_be_written);
-        let opening = loaded.map(|loaded| (&**loaded, self.settings.context()));
+        let opening = Opening {
+            loaded: self.schema.loaded().ok().map(|loaded| &**loaded),
+            context: can_be_written.then(|| self.settings.context()),
+        };
         shown::write_error_of_server(body, message, opening, outputs.to_client)?;
         Ok(())
     }

@@ -62,8 +62,9 @@ pub fn answers_of(asked: Vec<Answer>) -> Vec<Answer> {
 }
 
 /// What [`crate::SessionFacts`] holds: schemas that unqualified names are looked up in, without a
-/// second column; then temporary relations, the database's name, settings with their names, and as
-/// one of them what decides how letters change their case: provider, encoding and locale. The name comes as it is stored, byte for byte, whatever the encoding of the client is.
+/// second column; then temporary relations, the database's name and encoding, and settings with
+/// their names. The name comes as it is stored, byte for byte, whatever the encoding of the client
+/// is.
 const SESSION: &str = "\
 SELECT own.fact, own.kind
   FROM (SELECT path.name::pg_catalog.text AS fact, NULL::pg_catalog.text AS kind, path.place
@@ -80,14 +81,7 @@ SELECT own.fact, own.kind
                  pg_catalog.convert_to(pg_catalog.current_database()::pg_catalog.text,
                                        pg_catalog.getdatabaseencoding()), 'hex'), 'database', 0
         UNION ALL
-        SELECT pg_catalog.concat_ws(
-                 ' ', COALESCE(d.facts OPERATOR(pg_catalog.->>) 'datlocprovider', 'c'),
-                 pg_catalog.getdatabaseencoding(),
-                 COALESCE(d.facts OPERATOR(pg_catalog.->>) 'datlocale',
-                          d.facts OPERATOR(pg_catalog.->>) 'daticulocale',
-                          d.facts OPERATOR(pg_catalog.->>) 'datctype')), 'letters', 0
-          FROM (SELECT pg_catalog.to_jsonb(own) AS facts FROM pg_catalog.pg_database own
-                 WHERE own.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()) AS d
+        SELECT pg_catalog.getdatabaseencoding()::pg_catalog.text, 'encoding', 0
         UNION ALL
         SELECT pg_catalog.current_setting(setting.name), setting.name, 0
           FROM pg_catalog.unnest(ARRAY['TimeZone', 'DateStyle', 'client_encoding',
