@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use column_value::{LogicalType, Value, ValueError};
-use semantics_postgres::{Letters, Like, TextContext, cast, compare, compare_char, negate};
+use semantics_postgres::{Like, TextContext, cast, compare, compare_char, negate};
 use sql_plan::{BinaryOperator, ScalarFunction};
 use sqlstate::SqlState;
 
@@ -111,10 +111,7 @@ impl Node {
                 None => None,
             },
             Self::Call(function, inner, logical) => match inner.value(row)? {
-                Some(value) => {
-                    let letters = row.context.letters;
-                    Some(Cow::Owned(call(*function, &value, *logical, letters)?))
-                }
+                Some(value) => Some(Cow::Owned(call(*function, &value, *logical, row)?)),
                 None => None,
             },
             Self::Not(_)
@@ -240,8 +237,9 @@ fn call(
     function: ScalarFunction,
     value: &Value,
     logical: LogicalType,
-    letters: Letters,
+    row: &Row<'_>,
 ) -> Result<Value, ValueError> {
+    let letters = row.context.letters;
     Ok(match function {
         ScalarFunction::Lower => Value::Text(letters.lower(text(value)?)?),
         ScalarFunction::Upper => Value::Text(letters.upper(text(value)?)?),

@@ -23,8 +23,9 @@ person = { type = "integer", mode = "equality", domain = "person" }
 "#;
 
 const COLUMNS: &str = "(id integer PRIMARY KEY, mail text UNIQUE, born date UNIQUE, code char(6), \
-                       weight numeric(6,2), data bytea UNIQUE, secret text, n integer CHECK (n > 0), \
-                       remark text, UNIQUE (code, n), UNIQUE (weight, remark))";
+                       weight numeric(6,2), data bytea UNIQUE, secret text, \
+                       n integer CHECK (n > 0), remark text, UNIQUE (code, n), \
+                       UNIQUE (weight, remark))";
 
 const ROWS: &str = "(1, 'a@x', '2001-02-03', 'ab', 1.50, '\\x0201616e6e', 'hidden', 1, 'a, b)'), \
                     (2, 'b@x', '2002-02-03', 'cd', 2.00, '\\x01', 'hidden', 2, NULL)";

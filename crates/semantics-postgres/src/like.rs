@@ -57,8 +57,8 @@ impl Like {
     /// Whether the text fits, in time proportional to text times pattern at the worst.
     ///
     /// # Errors
-    /// 22025: the pattern ends with its escape character. 0A000: the case of letters counts not, and
-    /// that of some depends on what is not known.
+    /// 22025: the pattern ends with its escape character. 0A000: case does not count, and that of
+    /// some letters is not known.
     pub fn matches(&self, text: &str, letters: Letters) -> Result<bool, ValueError> {
         if self.case_sensitive {
             return matches(&self.parts, text);

@@ -40,7 +40,6 @@ mod protected;
 mod rows;
 mod schema_view;
 mod settings;
-mod shown;
 mod starting;
 mod statements;
 mod step;
@@ -69,9 +68,8 @@ pub struct Terms {
     pub must_be_asked: bool,
     /// Limit of a message that is parsed, in bytes.
     pub message_size_max: usize,
-    /// The secret for the client's cancel requests, truncated to the size of the server's. The
-    /// process number is always the server's, which `pg_backend_pid()` and `NOTIFY` tell the client
-    /// as well. None: the client gets the server's own secret, and asks the server itself.
+    /// The secret for the client's cancel requests, truncated to the size of the server's. None:
+    /// the client gets the server's own, and asks the server itself.
     pub cancel_key: Option<[u8; 32]>,
     /// Rules and the database. None: everything is forwarded unchanged.
     pub protection: Option<(Arc<Protection>, Database)>,

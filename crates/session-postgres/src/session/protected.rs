@@ -43,6 +43,7 @@ mod finisher;
 mod queries;
 mod reply;
 mod session_objects;
+mod shown;
 mod simple;
 mod steps;
 mod synced;

@@ -10,7 +10,7 @@ use sqlstate::SqlState;
 
 mod forms;
 
-pub(crate) use forms::{balanced, plain_arguments};
+pub(crate) use forms::{balanced, is_given_as_text, plain_arguments};
 
 use super::function::argument_expression;
 use super::meeting::has_constant;
@@ -556,40 +556,6 @@ fn aggregate_type(function: &Function, scope: &Scope) -> Option<LogicalType> {
     let input = plain_type(argument_expression(&mut argument).ok()?, scope)?;
     let accumulator = Accumulator::new(which, input).ok()?;
     Some(without_limits(accumulator.result_type()))
-}
-
-/// Whether the server gives what is a `varchar` in this expression as `text`: `NULLIF` compares
-/// texts as such, and has the type of what it compares.
-pub(crate) fn is_given_as_text(expression: &Expr, scope: &Scope) -> bool {
-    let is_named = |parts: &[_]| {
-        let found = scope.resolve(parts);
-        found.is_ok_and(|found| found.shown_as == Some(LogicalType::Text))
-    };
-    match expression {
-        Expr::Identifier(name) => is_named(std::slice::from_ref(name)),
-        Expr::CompoundIdentifier(parts) => is_named(parts),
-        Expr::Nested(inner) => is_given_as_text(inner, scope),
-        Expr::Function(function) => match scope.dialect.builtin(&function.name).as_deref() {
-            Some("nullif") => true,
-            Some("coalesce") => plain_arguments(function, scope.dialect).is_ok_and(|values| {
-                values
-                    .first()
-                    .is_some_and(|one| is_given_as_text(one, scope))
-            }),
-            _ => false,
-        },
-        // The type of texts is that of ELSE, or of the first result.
-        Expr::Case {
-            conditions,
-            else_result,
-            ..
-        } => {
-            let first = conditions.first().map(|when| &when.result);
-            let told = else_result.as_deref().or(first);
-            told.is_some_and(|told| is_given_as_text(told, scope))
-        }
-        _ => false,
-    }
 }
 
 /// What an expression is, without its constants.

@@ -12,7 +12,6 @@ use crate::session::failure::write_error;
 use crate::session::finishing;
 use crate::session::prepared::ChangedBy;
 use crate::session::rows::{self, RowError};
-use crate::session::shown::{self, Opening};
 use crate::session::statements::StatementMessages;
 
 impl Protected {
@@ -439,22 +438,6 @@ impl Protected {
             return Ok(());
         }
         self.skip(outputs);
-        Ok(())
-    }
-
-    /// Gives the client an error of the server, with the client's values in place of sealed ones.
-    fn pass_error(
-        &self,
-        body: &[u8],
-        message: &[u8],
-        outputs: &mut Outputs<'_>,
-    ) -> Result<(), End> {
-        let can_be_written = self.settings.encoding().check().is_ok();
-        let opening = Opening {
-            loaded: self.schema.loaded().ok().map(|loaded| &**loaded),
-            context: can_be_written.then(|| self.settings.context()),
-        };
-        shown::write_error_of_server(body, message, opening, outputs.to_client)?;
         Ok(())
     }
 

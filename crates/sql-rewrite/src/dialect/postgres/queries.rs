@@ -174,9 +174,10 @@ SELECT pg_catalog.concat_ws(
          WHERE d.classid OPERATOR(pg_catalog.=)
                pg_catalog.to_regclass('pg_catalog.pg_publication_namespace')) AS own(version)";
 
-/// Sets, until the transaction ends, what the texts of views, functions and types depend on, and how
-/// they are sent: what the proxy reads is UTF-8, whatever the client's encoding is. Names are looked up in `pg_catalog` alone, so that all others are printed with their schemas:
-/// temporary ones too, which come first unless they are named. What was set before is kept beside.
+/// Sets, until the transaction ends, what the texts of views, functions and types depend on, and
+/// that they are sent as UTF-8, whatever the client's encoding is. Names are looked up in
+/// `pg_catalog` alone, so that all others are printed with their schemas: temporary ones too, which
+/// come first unless they are named. What was set before is kept beside.
 const PIN: &str = "\
 SELECT pg_catalog.set_config('strongroom.search_path',
                              pg_catalog.current_setting('search_path'), true),

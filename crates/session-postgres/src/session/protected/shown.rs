@@ -14,22 +14,42 @@ use sql_rewrite::ProtectedColumn;
 use wire_postgres::Malformed;
 use wire_postgres::backend::{self, kind};
 
-use super::format::FormatCode;
+use super::{Outputs, Protected};
+use crate::session::End;
+use crate::session::format::FormatCode;
+
+impl Protected {
+    /// Gives the client an error of the server, with the client's values in place of sealed ones.
+    pub(super) fn pass_error(
+        &self,
+        body: &[u8],
+        message: &[u8],
+        outputs: &mut Outputs<'_>,
+    ) -> Result<(), End> {
+        let can_be_written = self.settings.encoding().check().is_ok();
+        let opening = Opening {
+            loaded: self.schema.loaded().ok().map(|loaded| &**loaded),
+            context: can_be_written.then(|| self.settings.context()),
+        };
+        write_error_of_server(body, message, opening, outputs.to_client)?;
+        Ok(())
+    }
+}
 
 /// With what values are opened and shown.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Opening<'a> {
+struct Opening<'a> {
     /// Tables and keys. None: none were read.
-    pub loaded: Option<&'a Loaded>,
+    loaded: Option<&'a Loaded>,
     /// How values are written. None: the proxy cannot write them as the server would.
-    pub context: Option<&'a TextContext>,
+    context: Option<&'a TextContext>,
 }
 
 /// Writes an error of the server for the client.
 ///
 /// # Errors
 /// The body is malformed.
-pub(super) fn write_error_of_server(
+fn write_error_of_server(
     body: &[u8],
     message: &[u8],
     opening: Opening<'_>,
@@ -155,7 +175,7 @@ impl<'a> ServerError<'a> {
         found
     }
 
-    /// Whether the error is about a table without protected columns, so that nothing in it is sealed.
+    /// Whether the error is about a table without protected columns: nothing in it is sealed.
     fn is_of_plain(&self, loaded: &Loaded) -> bool {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let name = (text(self.schema), text(self.table));
