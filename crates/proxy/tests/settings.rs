@@ -418,7 +418,33 @@ name = { type = "text" }
 
 [columns.person]
 name = { type = "text" }
+"größe" = { type = "text" }
 "#;
+
+/// The catalogues are read by the session that comes first, whatever its encoding is.
+#[test]
+fn another_encoding_hides_no_column() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start(LETTERS);
+    let made = "CREATE TABLE person (id integer, name bytea, \"größe\" bytea)";
+    setup.server.connect().batch_execute(made).expect("made");
+    let port = setup.proxy.address.port();
+    let parameters = b"user\0postgres\0database\0postgres\0client_encoding\0LATIN1\0";
+    let (mut session, _) = Session::begin(port, parameters);
+    let answer = said(&mut session, b"SELECT 1");
+    assert_eq!(answer.code, "");
+    let mut client = setup.connect();
+    for insert in [
+        "INSERT INTO person VALUES (1, 'CANARYa', 'CANARYb')",
+        "INSERT INTO person (\"größe\") VALUES ('CANARYb')",
+    ] {
+        client.batch_execute(insert).expect("it is sealed");
+    }
+    let read = texts(&mut client, "SELECT \"größe\" FROM person");
+    assert_eq!(read, ["CANARYb", "CANARYb"]);
+}
 
 /// Letters beyond ASCII are looked through without knowing which they are.
 #[test]
@@ -428,7 +454,7 @@ fn another_encoding_hides_no_name() {
     }
     let setup = Setup::start(LETTERS);
     let made = "CREATE TABLE \"künde\" (id integer, name text); \
-                CREATE TABLE person (id integer, name text); \
+                CREATE TABLE person (id integer, name text, \"größe\" bytea); \
                 CREATE TABLE plain (id integer, name text)";
     // At the server itself, so that the first session of the proxy reads the names.
     let sealed = made.replacen("name text", "name bytea", 2);
