@@ -133,6 +133,11 @@ impl LogicalType {
 }
 
 impl LogicalType {
+    /// Whether it is `varchar`, with a length or without.
+    pub fn is_varchar(self) -> bool {
+        matches!(self, Self::Varchar(_))
+    }
+
     /// The type of `COALESCE` and `CASE` over two types of numbers (PostgreSQL 10.5); None: one is
     /// no number.
     pub fn common_number(self, other: Self) -> Option<Self> {

@@ -111,7 +111,7 @@ impl Node {
                 None => None,
             },
             Self::Call(function, inner, logical) => match inner.value(row)? {
-                Some(value) => Some(Cow::Owned(call(*function, &value, *logical)?)),
+                Some(value) => Some(Cow::Owned(call(*function, &value, *logical, row)?)),
                 None => None,
             },
             Self::Not(_)
@@ -148,7 +148,7 @@ impl Node {
                 None => right.truth(row)?.filter(|truth| *truth),
             },
             Self::Like(operand, pattern) => match operand.value(row)? {
-                Some(operand) => Some(pattern.matches(text(&operand)?)?),
+                Some(operand) => Some(pattern.matches(text(&operand)?, row.context.letters)?),
                 None => None,
             },
             Self::LikeComputed(operand, pattern, escape, case_sensitive) => {
@@ -156,7 +156,7 @@ impl Node {
                     return Ok(None);
                 };
                 let pattern = Like::new(text(&pattern)?, Some(*escape), *case_sensitive);
-                Some(pattern.matches(text(&operand)?)?)
+                Some(pattern.matches(text(&operand)?, row.context.letters)?)
             }
             Self::In(compared) => {
                 let mut found = Some(false);
@@ -237,31 +237,21 @@ fn call(
     function: ScalarFunction,
     value: &Value,
     logical: LogicalType,
+    row: &Row<'_>,
 ) -> Result<Value, ValueError> {
-    // Maps single characters only, like the server.
-    let alone = |mut folded: Box<dyn ExactSizeIterator<Item = char>>, own| match folded.len() {
-        1 => folded.next().unwrap_or(own),
-        _ => own,
-    };
+    let letters = row.context.letters;
     Ok(match function {
-        ScalarFunction::Lower => Value::Text(
-            text(value)?
-                .chars()
-                .map(|own| alone(Box::new(own.to_lowercase()), own))
-                .collect(),
-        ),
-        ScalarFunction::Upper => Value::Text(
-            text(value)?
-                .chars()
-                .map(|own| alone(Box::new(own.to_uppercase()), own))
-                .collect(),
-        ),
+        ScalarFunction::Lower => Value::Text(letters.lower(text(value)?)?),
+        ScalarFunction::Upper => Value::Text(letters.upper(text(value)?)?),
         ScalarFunction::Length => {
             let count = text(value)?.chars().count();
             Value::Integer(i64::try_from(count).unwrap_or(i64::MAX))
         }
         ScalarFunction::Trim => Value::Text(text(value)?.trim_matches(' ').to_owned()),
         ScalarFunction::Absolute => {
+            if let Value::Float(number) = value {
+                return Ok(Value::Float(number.abs()));
+            }
             let zero = cast(
                 Value::Integer(0),
                 LogicalType::BigInt,

@@ -143,7 +143,7 @@ impl Ready {
                 found_in_array(make(operand)?, (source, *logical), names)?
             }
             Expression::Coalesce(values) => {
-                let (nodes, logical) = alike(values, names)?;
+                let (nodes, logical) = alike(values, names, "COALESCE")?;
                 of(Node::Coalesce(nodes), logical)
             }
             Expression::Case(whens, otherwise) => case(whens, otherwise.as_deref(), names)?,
@@ -448,7 +448,7 @@ fn case(
         .map(|(when, _)| Ok(Ready::new(when, names)?.node));
     let conditions = conditions.collect::<Result<Vec<_>, ValueError>>()?;
     let results = whens.iter().map(|(_, then)| then).chain(otherwise);
-    let (results, logical) = alike(results, names)?;
+    let (results, logical) = alike(results, names, "CASE")?;
     let mut results = results.into_iter();
     // The conditions end first; the remaining result is that of ELSE.
     let whens = conditions.into_iter().zip(results.by_ref()).collect();
@@ -457,11 +457,13 @@ fn case(
 }
 
 /// Values of which one becomes the result, converted to a common type. The plan has already made
-/// the types agree, except for limits, for untyped NULLs, and for numbers, which get the widest of
-/// their types.
+/// the types agree, except for limits, for untyped NULLs, and for parameters, whose types the
+/// client declares: numbers, and dates and times, get the widest of their types. `construct` is
+/// what the server calls the expression.
 fn alike<'e>(
     values: impl IntoIterator<Item = &'e Expression>,
     names: &Names<'_>,
+    construct: &str,
 ) -> Result<(Vec<Node>, LogicalType), ValueError> {
     let mut alike = Vec::new();
     let mut common = None;
@@ -472,7 +474,7 @@ fn alike<'e>(
         let logical = known(value.logical)?;
         common = match common {
             Some((earlier, false)) if is_null || earlier == logical => Some((earlier, false)),
-            Some((earlier, false)) => Some((wider(earlier, logical), false)),
+            Some((earlier, false)) => Some((wider(earlier, logical, construct)?, false)),
             Some((_, true)) | None => Some((logical, is_null)),
         };
         alike.push((value, logical));
@@ -481,7 +483,9 @@ fn alike<'e>(
         common.ok_or_else(|| error(SqlState::SYNTAX_ERROR, "an expression without values"))?;
     let nodes = alike.into_iter().map(|(value, logical)| {
         let is_other = without_limits(logical) != without_limits(common);
-        match is_other && logical.is_number() && common.is_number() {
+        let converts =
+            (logical.is_number() && common.is_number()) || common_moment(logical, common).is_some();
+        match is_other && converts {
             true => Ok(value.cast(common)?.node),
             false => Ok(value.node),
         }
@@ -489,9 +493,31 @@ fn alike<'e>(
     Ok((nodes.collect::<Result<Vec<_>, ValueError>>()?, common))
 }
 
-fn wider(one: LogicalType, other: LogicalType) -> LogicalType {
-    one.common_number(other)
-        .unwrap_or_else(|| without_limits(one))
+/// The type of which both are, as the server has it.
+fn wider(one: LogicalType, other: LogicalType, construct: &str) -> Result<LogicalType, ValueError> {
+    let common = one
+        .common_number(other)
+        .or_else(|| common_moment(one, other));
+    let is_one = (one.is_text() && other.is_text()) || without_limits(one) == without_limits(other);
+    match common {
+        Some(common) => Ok(common),
+        None if is_one => Ok(without_limits(one)),
+        None => Err(error(
+            SqlState::DATATYPE_MISMATCH,
+            format!("{construct} types {one} and {other} cannot be matched"),
+        )),
+    }
+}
+
+/// The wider one of two types of dates and times: each is also a value of the next.
+fn common_moment(one: LogicalType, other: LogicalType) -> Option<LogicalType> {
+    const BY_WIDTH: [LogicalType; 3] = [
+        LogicalType::Date,
+        LogicalType::Timestamp,
+        LogicalType::TimestampTz,
+    ];
+    let width = |logical| BY_WIDTH.iter().position(|known| *known == logical);
+    Some(BY_WIDTH[width(one)?.max(width(other)?)])
 }
 
 /// The type of a computed value, which has no length, precision or scale.

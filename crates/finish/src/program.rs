@@ -171,7 +171,7 @@ impl Program {
         let having = condition(finish.having.as_ref(), &names)?;
         let mut project = Vec::with_capacity(finish.project.len());
         for (name, value, logical) in &finish.project {
-            let value = as_planned(Ready::new(value, &names)?, *logical)?;
+            let value = as_planned(Ready::new(value, &names)?, *logical);
             let origin = origin(&value, &keys).filter(|column| *column < inputs.len());
             if origin.is_none() {
                 known(value.logical)?;
@@ -337,23 +337,17 @@ fn bound(expression: Option<&Expression>, names: &Names<'_>) -> Result<Option<Re
     }
 }
 
-/// Converts to the planned type. A number keeps the type it was computed with: the client may have
-/// declared a parameter with another type than planned, and is told the actual type.
-fn as_planned(value: Ready, planned: Option<LogicalType>) -> Result<Ready, ValueError> {
+/// Gives a value the limits of the planned type. A value of another type keeps its own: the client
+/// has declared a parameter otherwise than planned, and is told the actual type.
+fn as_planned(value: Ready, planned: Option<LogicalType>) -> Ready {
     match (planned, value.logical) {
-        (Some(planned), Some(logical)) if planned != logical => {
-            if without_limits(planned) == without_limits(logical) {
-                return Ok(Ready {
-                    logical: Some(planned),
-                    ..value
-                });
-            }
-            match planned.is_number() && logical.is_number() {
-                true => Ok(value),
-                false => value.cast(planned),
+        (Some(planned), Some(logical)) if without_limits(planned) == without_limits(logical) => {
+            Ready {
+                logical: Some(planned),
+                ..value
             }
         }
-        _ => Ok(value),
+        _ => value,
     }
 }
 

@@ -5,7 +5,7 @@ mod differential;
 use std::collections::HashMap;
 
 use column_value::{LogicalType, Value, ValueError};
-use semantics_postgres::{TextContext, ValueText};
+use semantics_postgres::{Letters, TextContext, ValueText};
 use sql_plan::{ColumnId, Finish, Form, Literal, Mode, OutputKind, Plan, Source};
 use sql_rewrite::{Column, ProtectedColumn, RelationKind, Schema, Table};
 use wire_postgres::values;
@@ -200,7 +200,11 @@ fn answer(
     rows: &[Vec<Option<String>>],
     (rows_max, bytes_max): (usize, usize),
 ) -> Result<Vec<Vec<Option<String>>>, FinishError> {
-    let context = TextContext::default();
+    // The tests' server has the locale C.
+    let context = TextContext {
+        letters: Letters::C,
+        ..TextContext::default()
+    };
     let program = program(finish, inputs)?;
     let width = program.outputs().len();
     let limits = Limits {

@@ -97,7 +97,7 @@ fn begin(is_protected: bool) -> Session {
         certificate_is_shared: false,
         must_be_asked: false,
         message_size_max: 1000,
-        cancel_key: Some((1, [2; 32])),
+        cancel_key: Some([2; 32]),
         protection,
     });
     session.server_bytes(&message(b'R', &[0; 4]));

@@ -1,7 +1,8 @@
 //! Whom a request to cancel means.
 //!
-//! A client is given a number and a secret by the proxy, so that its request, which comes by a
-//! connection of its own, finds the server's.
+//! A client is told the number of the server's process, as `pg_backend_pid()` and `NOTIFY` tell it,
+//! and a secret of the proxy's own. So its request, which comes by a connection of its own, finds
+//! the server's secret.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,10 +10,24 @@ use std::sync::{Mutex, PoisonError};
 use session_postgres::ServerKey;
 use subtle::ConstantTimeEq;
 
+/// A session of the registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ticket(u64);
+
 /// All sessions that can be cancelled.
 #[derive(Debug, Default)]
 pub struct CancelRegistry {
-    entries: Mutex<HashMap<u32, Entry>>,
+    entries: Mutex<Entries>,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    last: u64,
+    entries: HashMap<Ticket, Entry>,
+    /// Sessions by the number of the server's process. There may be several for a moment: the
+    /// server's process has ended, and its number is another's already. And there may be several
+    /// servers behind one address.
+    tickets: HashMap<u32, Vec<Ticket>>,
 }
 
 #[derive(Debug)]
@@ -22,49 +37,69 @@ struct Entry {
 }
 
 impl CancelRegistry {
-    /// A number that no other session has.
+    /// A new session, and its secret.
     ///
     /// # Errors
     /// The system gives no randomness.
-    pub fn enter(&self) -> Result<(u32, [u8; 32]), getrandom::Error> {
+    pub fn enter(&self) -> Result<(Ticket, [u8; 32]), getrandom::Error> {
         let mut key = [0; 32];
         getrandom::fill(&mut key)?;
         let mut entries = self.lock();
-        loop {
-            // Positive, as numbers of processes are.
-            let process_id = getrandom::u32()? >> 1;
-            if process_id != 0 && !entries.contains_key(&process_id) {
-                entries.insert(process_id, Entry { key, server: None });
-                return Ok((process_id, key));
-            }
-        }
+        entries.last += 1;
+        let ticket = Ticket(entries.last);
+        entries.entries.insert(ticket, Entry { key, server: None });
+        Ok((ticket, key))
     }
 
     /// Notes what the server wants to hear.
-    pub fn learn(&self, process_id: u32, server: ServerKey) {
-        if let Some(entry) = self.lock().get_mut(&process_id) {
-            entry.server = Some(server);
-        }
+    pub fn learn(&self, ticket: Ticket, server: ServerKey) {
+        let mut entries = self.lock();
+        let Some(entry) = entries.entries.get_mut(&ticket) else {
+            return;
+        };
+        let process_id = server.process_id;
+        let before = entry.server.replace(server);
+        entries.forget(before, ticket);
+        entries.tickets.entry(process_id).or_default().push(ticket);
     }
 
     /// The session is over.
-    pub fn leave(&self, process_id: u32) {
-        self.lock().remove(&process_id);
+    pub fn leave(&self, ticket: Ticket) {
+        let mut entries = self.lock();
+        let left = entries.entries.remove(&ticket);
+        entries.forget(left.and_then(|left| left.server), ticket);
     }
 
     /// The server's secret, for whoever knows the proxy's.
     pub fn find(&self, process_id: u32, key: &[u8]) -> Option<ServerKey> {
         let entries = self.lock();
-        let entry = entries.get(&process_id)?;
-        let server = entry.server.as_ref()?;
-        // The client was told as many bytes as the server's secret has.
-        let own = &entry.key[..server.key.len().min(entry.key.len())];
-        bool::from(own.ct_eq(key)).then(|| server.clone())
+        let tickets = entries.tickets.get(&process_id)?.iter();
+        let mut known = tickets.filter_map(|ticket| entries.entries.get(ticket));
+        known.find_map(|entry| {
+            let server = entry.server.as_ref()?;
+            // The client was told as many bytes as the server's secret has.
+            let own = &entry.key[..server.key.len().min(entry.key.len())];
+            bool::from(own.ct_eq(key)).then(|| server.clone())
+        })
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u32, Entry>> {
-        // No entry is ever half written.
+    fn lock(&self) -> std::sync::MutexGuard<'_, Entries> {
+        // A session that is found by half can be cancelled or not: nothing else depends on it.
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entries {
+    fn forget(&mut self, server: Option<ServerKey>, ticket: Ticket) {
+        let Some(process_id) = server.map(|server| server.process_id) else {
+            return;
+        };
+        if let Some(tickets) = self.tickets.get_mut(&process_id) {
+            tickets.retain(|own| *own != ticket);
+            if tickets.is_empty() {
+                self.tickets.remove(&process_id);
+            }
+        }
     }
 }
 
@@ -72,23 +107,43 @@ impl CancelRegistry {
 mod tests {
     use super::*;
 
+    fn server(process_id: u32, secret: u8) -> ServerKey {
+        ServerKey {
+            process_id,
+            key: vec![secret; 4],
+        }
+    }
+
     #[test]
     fn only_the_whole_secret_finds_a_session() {
         let registry = CancelRegistry::default();
-        let (number, key) = registry.enter().expect("randomness");
-        assert_eq!(registry.find(number, &key[..4]), None, "not yet known");
-        let server = ServerKey {
-            process_id: 9,
-            key: vec![1, 2, 3, 4],
-        };
-        registry.learn(number, server.clone());
-        assert_eq!(registry.find(number, &key[..4]), Some(server));
-        assert_eq!(registry.find(number, &key[..3]), None);
-        assert_eq!(registry.find(number, &key), None);
+        let (ticket, key) = registry.enter().expect("randomness");
+        assert_eq!(registry.find(9, &key[..4]), None, "not yet known");
+        registry.learn(ticket, server(9, 1));
+        assert_eq!(registry.find(9, &key[..4]), Some(server(9, 1)));
+        assert_eq!(registry.find(8, &key[..4]), None);
+        assert_eq!(registry.find(9, &key[..3]), None);
+        assert_eq!(registry.find(9, &key), None);
         let mut wrong = key;
         wrong[3] ^= 1;
-        assert_eq!(registry.find(number, &wrong[..4]), None);
-        registry.leave(number);
-        assert_eq!(registry.find(number, &key[..4]), None);
+        assert_eq!(registry.find(9, &wrong[..4]), None);
+        registry.leave(ticket);
+        assert_eq!(registry.find(9, &key[..4]), None);
+    }
+
+    #[test]
+    fn sessions_of_one_number_are_told_apart_by_their_secrets() {
+        let registry = CancelRegistry::default();
+        let (old, old_key) = registry.enter().expect("randomness");
+        let (new, new_key) = registry.enter().expect("randomness");
+        registry.learn(old, server(9, 1));
+        registry.learn(new, server(9, 2));
+        assert_eq!(registry.find(9, &old_key[..4]), Some(server(9, 1)));
+        assert_eq!(registry.find(9, &new_key[..4]), Some(server(9, 2)));
+        registry.leave(old);
+        assert_eq!(registry.find(9, &old_key[..4]), None);
+        assert_eq!(registry.find(9, &new_key[..4]), Some(server(9, 2)));
+        registry.leave(new);
+        assert!(registry.lock().tickets.is_empty());
     }
 }

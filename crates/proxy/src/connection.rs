@@ -21,6 +21,7 @@ use tokio::sync::futures::OwnedNotified;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use crate::cancel::Ticket;
 use crate::counters::OpenSession;
 use crate::shared::Shared;
 use crate::stream::Stream;
@@ -51,7 +52,7 @@ pub struct Connection {
     client: Stream,
     server: Stream,
     shared: Arc<Shared>,
-    process_id: u32,
+    ticket: Ticket,
     /// Wakes the session when the proxy is to stop.
     stopping: Option<Pin<Box<OwnedNotified>>>,
     /// Since the server let the client in.
@@ -72,7 +73,7 @@ impl Connection {
     pub fn new(
         session: Session,
         (client, server): (Stream, Stream),
-        process_id: u32,
+        ticket: Ticket,
         shared: Arc<Shared>,
         deadline: Instant,
     ) -> Self {
@@ -81,7 +82,7 @@ impl Connection {
             client,
             server,
             shared,
-            process_id,
+            ticket,
             stopping: None,
             open: None,
             deadline: Some(Box::pin(sleep_until(deadline))),
@@ -179,7 +180,7 @@ impl Connection {
             return;
         }
         if let Some(key) = self.session.take_server_key() {
-            self.shared.cancels.learn(self.process_id, key);
+            self.shared.cancels.learn(self.ticket, key);
         }
         if self.session.has_begun() {
             self.open = Some(OpenSession::new(&self.shared.metrics));

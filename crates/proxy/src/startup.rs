@@ -14,6 +14,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use wire_postgres::backend::Failure;
 use wire_postgres::startup::{self, First, Startup};
 
+use crate::cancel::Ticket;
 use crate::connection::Connection;
 use crate::places::ClientPlace;
 use crate::scram::Verifier;
@@ -74,12 +75,12 @@ pub async fn serve(client: Stream, shared: Arc<Shared>) {
         (Ok(None), Some(mut client)) => {
             let _ = timeout(LINGER, client.shutdown()).await;
         }
-        (Ok(Some((session, server, process_id, _place))), Some(client)) => {
+        (Ok(Some((session, server, ticket, _place))), Some(client)) => {
             let sockets = (client, server);
             let all = Arc::clone(&shared);
-            let mut connection = Connection::new(session, sockets, process_id, all, deadline);
+            let mut connection = Connection::new(session, sockets, ticket, all, deadline);
             (&mut connection).await;
-            shared.cancels.leave(process_id);
+            shared.cancels.leave(ticket);
             if !connection.has_begun() {
                 add(&shared.metrics.logins_failed, 1);
             }
@@ -235,7 +236,7 @@ fn unreadable() -> StartError {
     StartError::Refused(failure.hint(hint))
 }
 
-type Begun = Option<(Session, Stream, u32, ClientPlace)>;
+type Begun = Option<(Session, Stream, Ticket, ClientPlace)>;
 
 /// Does what the packet asks for. None: it was no session.
 async fn begin(
@@ -303,10 +304,10 @@ async fn begin(
     };
     let end_points = (client_tls, server.is_tls());
     let is_shared = acceptor.is_some_and(|acceptor| acceptor.shows_the_same(&server));
-    let (mut session, process_id) =
+    let (mut session, ticket) =
         session_of(shared, protection, end_points, is_shared, has_logged_in)?;
     session.server_bytes(&said);
-    Ok(Some((session, server, process_id, place)))
+    Ok(Some((session, server, ticket, place)))
 }
 
 /// The session of a client that the server asks who it is, or that has logged in. Gives whom the
@@ -317,8 +318,8 @@ fn session_of(
     (client_tls, server_tls): (bool, bool),
     certificate_is_shared: bool,
     has_logged_in: bool,
-) -> Result<(Session, u32), StartError> {
-    let (process_id, cancel_key) = shared
+) -> Result<(Session, Ticket), StartError> {
+    let (ticket, cancel_key) = shared
         .cancels
         .enter()
         .map_err(|error| StartError::Server(io::Error::other(error.to_string())))?;
@@ -330,10 +331,10 @@ fn session_of(
         // A login that the proxy has done by itself was asked for.
         must_be_asked: is_by_socket && !shared.config.accept_peer && !has_logged_in,
         message_size_max: shared.config.max_message_bytes,
-        cancel_key: Some((process_id, cancel_key)),
+        cancel_key: Some(cancel_key),
         protection,
     });
-    Ok((session, process_id))
+    Ok((session, ticket))
 }
 
 /// Rules, and the database that the session is of.

@@ -6,6 +6,7 @@ use std::io::Read as _;
 use crate::common::Setup;
 use crate::common::raw::Raw;
 use crate::common::texts::{Text, answer};
+use crate::common::wire::Session;
 use postgres::Client;
 use postgres::types::ToSql;
 
@@ -335,4 +336,231 @@ fn a_setting_is_not_changed_in_the_text_that_depends_on_it() {
         setup.connect().batch_execute(&plain).expect(set);
     }
     assert_eq!(setup.psql("SELECT count(*) FROM event"), "0\n");
+}
+
+/// Statements that touch no protected value work under every setting.
+#[test]
+fn settings_count_only_where_values_are_protected() {
+    let Some(setup) = start() else { return };
+    assert_eq!(
+        setup.psql("INSERT INTO event (id, name) VALUES (1, 'CANARYx')"),
+        ""
+    );
+    for set in [
+        "SET DateStyle TO 'German'",
+        "SET DateStyle TO 'SQL, DMY'",
+        "SET TimeZone TO '<-05:30>+05:30'",
+        "SET TimeZone TO '+01:30'",
+        "SET TimeZone TO -3.5",
+        "SET client_encoding TO 'LATIN1'",
+        "SET client_encoding TO 'SJIS'",
+        "SET standard_conforming_strings TO off",
+    ] {
+        let mut client = setup.connect();
+        client.batch_execute(set).expect(set);
+        let plain = "DELETE FROM plain; INSERT INTO plain (id, moment, name) \
+                     VALUES (1, '2024-01-15 12:00Z', 'it''s')";
+        client.batch_execute(plain).expect(set);
+        let there = texts(&mut client, "SELECT moment, name FROM plain");
+        let mut direct = setup.server.connect();
+        direct.batch_execute(set).expect(set);
+        assert_eq!(
+            there,
+            texts(&mut direct, "SELECT moment, name FROM plain"),
+            "{set}"
+        );
+        let ids = client.query("SELECT id FROM plain WHERE name = $1", &[&"it's"]);
+        assert_eq!(ids.expect(set).len(), 1);
+        // No value of a protected column is read or written.
+        assert_eq!(
+            texts(&mut client, "SELECT count(*) FROM event"),
+            ["1"],
+            "{set}"
+        );
+        let columns = "SELECT attname FROM pg_attribute WHERE attrelid = 'event'::regclass AND \
+                       attnum = 6";
+        assert_eq!(texts(&mut client, columns), ["data"], "{set}");
+        client
+            .batch_execute("CREATE TABLE made (a date); DROP TABLE made")
+            .expect(set);
+    }
+}
+
+/// What was planned before is not carried out after.
+#[test]
+fn a_prepared_statement_heeds_a_setting_that_came_later() {
+    let Some(setup) = start() else { return };
+    let mut client = setup.connect();
+    let insert = client.prepare("INSERT INTO event (id, day) VALUES ($1, $2)");
+    let insert = insert.expect("prepared");
+    client
+        .batch_execute("SET DateStyle TO 'German'")
+        .expect("set");
+    let values: [&(dyn ToSql + Sync); 2] = [&1_i32, &Text("01.02.2003")];
+    let error = client.execute(&insert, &values).expect_err("another style");
+    assert_eq!(error.code().map(|code| code.code()), Some("0A000"));
+    client
+        .batch_execute("SET DateStyle TO 'ISO, DMY'")
+        .expect("set");
+    assert_eq!(client.execute(&insert, &values).expect("as before"), 1);
+    assert_eq!(texts(&mut client, "SELECT day FROM event"), ["2003-02-01"]);
+}
+
+fn said(session: &mut Session, text: &[u8]) -> crate::common::wire::Answer {
+    let mut message = Vec::new();
+    wire_postgres::frontend::write_query(text, &mut message);
+    session.say(&message)
+}
+
+const LETTERS: &str = r#"
+[columns."künde"]
+name = { type = "text" }
+
+[columns.person]
+name = { type = "text" }
+"größe" = { type = "text" }
+"#;
+
+/// The catalogues are read by the session that comes first, whatever its encoding is.
+#[test]
+fn another_encoding_hides_no_column() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start(LETTERS);
+    let made = "CREATE TABLE person (id integer, name bytea, \"größe\" bytea)";
+    setup.server.connect().batch_execute(made).expect("made");
+    let port = setup.proxy.address.port();
+    let parameters = b"user\0postgres\0database\0postgres\0client_encoding\0LATIN1\0";
+    let (mut session, _) = Session::begin(port, parameters);
+    let answer = said(&mut session, b"SELECT 1");
+    assert_eq!(answer.code, "");
+    let mut client = setup.connect();
+    for insert in [
+        "INSERT INTO person VALUES (1, 'CANARYa', 'CANARYb')",
+        "INSERT INTO person (\"größe\") VALUES ('CANARYb')",
+    ] {
+        client.batch_execute(insert).expect("it is sealed");
+    }
+    let read = texts(&mut client, "SELECT \"größe\" FROM person");
+    assert_eq!(read, ["CANARYb", "CANARYb"]);
+}
+
+/// Letters beyond ASCII are looked through without knowing which they are.
+#[test]
+fn another_encoding_hides_no_name() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start(LETTERS);
+    let made = "CREATE TABLE \"künde\" (id integer, name text); \
+                CREATE TABLE person (id integer, name text, \"größe\" bytea); \
+                CREATE TABLE plain (id integer, name text)";
+    // At the server itself, so that the first session of the proxy reads the names.
+    let sealed = made.replacen("name text", "name bytea", 2);
+    setup.server.connect().batch_execute(&sealed).expect("made");
+    let port = setup.proxy.address.port();
+    let parameters = b"user\0postgres\0database\0postgres\0client_encoding\0LATIN1\0";
+    let (mut session, _) = Session::begin(port, parameters);
+    let inserted = said(
+        &mut session,
+        b"INSERT INTO plain VALUES (1, 'Zo\xeb caf\xe9')",
+    );
+    assert_eq!(
+        (inserted.code.as_str(), inserted.tag.as_str()),
+        ("", "INSERT 0 1\0")
+    );
+    for text in [
+        &b"INSERT INTO k\xfcnde (name) VALUES ('CANARYa')"[..],
+        b"INSERT INTO \"k\xfcnde\" (name) VALUES ('CANARYa')",
+        b"INSERT INTO K\xdcNDE (name) VALUES ('CANARYa')",
+        b"INSERT INTO person (name) VALUES ('CANARY\xe9')",
+        b"DO $$ BEGIN INSERT INTO k\xfcnde VALUES ('CANARYa'); END $$",
+        b"SELECT name FROM k\xfcnde",
+    ] {
+        let answer = said(&mut session, text);
+        // Also a name that only some servers fold to that of the table, and a block that names it.
+        let is_refused = matches!(answer.code.as_str(), "0A000" | "42P01" | "42601");
+        assert!(is_refused, "{answer:?}");
+    }
+    // What the first session has read is what all others plan by.
+    let mut client = setup.connect();
+    let insert = "INSERT INTO \"künde\" (name) VALUES ('CANARYb')";
+    client.batch_execute(insert).expect("it is sealed");
+    assert_eq!(
+        texts(&mut client, "SELECT name FROM \"künde\""),
+        ["CANARYb"]
+    );
+    assert_eq!(texts(&mut client, "SELECT name FROM plain"), ["Zoë café"]);
+    let parameters = b"user\0postgres\0database\0postgres\0client_encoding\0SJIS\0";
+    let (mut session, _) = Session::begin(port, parameters);
+    // The second byte of a letter may be a backslash or a part of a name.
+    let answer = said(&mut session, b"INSERT INTO plain VALUES (2, '\x83\x5c')");
+    assert_eq!(answer.code, "0A000", "{answer:?}");
+    let answer = said(&mut session, b"SELECT count(*) FROM plain");
+    assert_eq!(answer.rows, [[Some("1".to_owned())]]);
+}
+
+#[test]
+fn a_backslash_is_not_misread() {
+    let Some(setup) = start() else { return };
+    let mut client = setup.connect();
+    let set = "SET standard_conforming_strings TO off; SET escape_string_warning TO off";
+    client.batch_execute(set).expect("set");
+    for text in [
+        r"INSERT INTO plain (id, name) VALUES (1, '\x65vent')",
+        r"DO 'BEGIN INSERT INTO ev\x65nt (name) VALUES (1); END'",
+        r"SELECT 'a\'; INSERT INTO plain (id) VALUES (1); --'",
+    ] {
+        let error = answer(&mut client, text).expect_err(text);
+        assert_eq!(
+            error.code().map(|code| code.code()),
+            Some("0A000"),
+            "{text}"
+        );
+    }
+}
+
+/// Rules hold for every database; most have none of the tables.
+#[test]
+fn texts_are_put_together_where_nothing_is_protected() {
+    let Some(setup) = start() else { return };
+    setup
+        .server
+        .connect()
+        .batch_execute("CREATE DATABASE other")
+        .expect("made");
+    let port = setup.proxy.address.port();
+    let url = format!("postgres://postgres@127.0.0.1:{port}/other");
+    let mut client = Client::connect(&url, postgres::NoTls).expect("logged in");
+    let block = "DO $$ BEGIN EXECUTE 'CREATE TABLE ' || 'made (a integer)'; END $$";
+    let function = "CREATE FUNCTION run(q text) RETURNS void LANGUAGE plpgsql AS \
+                    'BEGIN EXECUTE q; END'";
+    let call = "SELECT run('INSERT INTO made VALUES (1)')";
+    for statement in [
+        block,
+        function,
+        call,
+        "SELECT query_to_xml('SELECT 1', true, false, '')",
+    ] {
+        client.batch_execute(statement).expect(statement);
+    }
+    assert_eq!(texts(&mut client, "SELECT a FROM made"), ["1"]);
+    // As soon as there is one, it counts.
+    client
+        .batch_execute("CREATE TABLE event (id integer, name text)")
+        .expect("made");
+    for statement in [block, call] {
+        let error = client.batch_execute(statement).expect_err(statement);
+        assert_eq!(
+            error.code().map(|code| code.code()),
+            Some("0A000"),
+            "{statement}"
+        );
+    }
+    let both = "DROP TABLE event; CREATE TABLE event (id integer, name text); \
+                DO $$ BEGIN EXECUTE 'SELECT 1'; END $$";
+    client
+        .batch_execute(both)
+        .expect_err("the table is there again");
 }

@@ -113,6 +113,25 @@ fn a_version_is_settled_as_the_server_itself_would() {
     }
 }
 
+/// `pg_stat_activity` and `NOTIFY` know a session by it.
+#[test]
+fn a_client_is_told_the_process_of_the_server() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    for rules in [RULES, ""] {
+        let setup = Setup::start(rules);
+        let (mut socket, greeting) = begin(setup.proxy.address, 0, b"");
+        let (number, _) = greeting.key.split_first_chunk().expect("a number");
+        send_query(&mut socket, "SELECT pg_backend_pid()");
+        let number = u32::from_be_bytes(*number).to_string();
+        assert!(has(&answers(&mut socket), &number), "{number}");
+        send_query(&mut socket, "LISTEN a; NOTIFY a; SELECT 1");
+        let said = answers(&mut socket);
+        assert!(said.windows(4).any(|part| part == &greeting.key[..4]));
+    }
+}
+
 #[test]
 fn a_statement_is_cancelled_by_the_whole_secret_alone() {
     if !server_testkit::is_installed() {

@@ -32,6 +32,53 @@ pub fn assign(
     convert(value, from, to, context, Cast::Assignment)
 }
 
+/// Refuses to assign values of a type to a column, whatever they are, as the server does before it
+/// looks at a row. It names types without their limits.
+///
+/// # Errors
+/// 42804: the server would ask for an explicit cast.
+pub fn check_assignment(
+    column: &str,
+    from: LogicalType,
+    to: LogicalType,
+) -> Result<(), ValueError> {
+    use LogicalType as T;
+    let is_alike = std::mem::discriminant(&from) == std::mem::discriminant(&to);
+    let converts = match to {
+        // Of each type there is a text.
+        T::Text | T::Varchar(_) | T::Char(_) => true,
+        T::Timestamp | T::TimestampTz => {
+            matches!(from, T::Date | T::Timestamp | T::TimestampTz)
+        }
+        T::Date | T::Time => matches!(from, T::Timestamp | T::TimestampTz),
+        to => to.is_number() && from.is_number(),
+    };
+    match is_alike || converts {
+        true => Ok(()),
+        false => Err(ValueError::new(
+            SqlState::DATATYPE_MISMATCH,
+            format!(
+                "column \"{column}\" is of type {} but expression is of type {}",
+                unlimited(to),
+                unlimited(from)
+            ),
+        )),
+    }
+}
+
+/// The name of a type, without length, precision and scale.
+fn unlimited(logical: LogicalType) -> String {
+    let name = match logical {
+        LogicalType::Numeric(_) => LogicalType::Numeric(None).to_string(),
+        LogicalType::Varchar(_) => LogicalType::Varchar(None).to_string(),
+        other => other.to_string(),
+    };
+    match logical {
+        LogicalType::Char(_) => "character".to_owned(),
+        _ => name,
+    }
+}
+
 /// `CAST(value AS to)`.
 ///
 /// # Errors

@@ -1,5 +1,6 @@
 //! The settings of a session that texts of values depend on.
 
+use crate::letters::Letters;
 use crate::zone::TimeZone;
 
 /// Settings of a session that texts depend on.
@@ -16,6 +17,8 @@ pub struct TextContext {
     pub escapes_bytes: bool,
     /// `extra_float_digits`: above 0, numbers are written so that they are read back as the same.
     pub extra_float_digits: i32,
+    /// How the database changes the case of letters.
+    pub letters: Letters,
 }
 
 impl Default for TextContext {
@@ -26,6 +29,7 @@ impl Default for TextContext {
             now: 0,
             escapes_bytes: false,
             extra_float_digits: 1,
+            letters: Letters::default(),
         }
     }
 }

@@ -9,8 +9,8 @@ mod draw;
 use column_value::{LogicalType, Value, ValueError};
 use draw::Draw;
 use semantics_postgres::{
-    Accumulator, Aggregation, Arithmetic, Like, TextContext, TimeZone, ValueText, assign, cast,
-    compare, compare_char,
+    Accumulator, Aggregation, Arithmetic, Letters, Like, TextContext, TimeZone, ValueText, assign,
+    cast, compare, compare_char,
 };
 use server_testkit::Postgres;
 
@@ -364,7 +364,8 @@ fn patterns_match_as_in_the_server() {
     fn case(draw: &mut Draw) -> Case {
         let (text, pattern) = (draw.word("ab\\%_éAB", 6), draw.word("ab\\%%__éAB", 6));
         let (name, case_sensitive) = draw.one_of(&[("LIKE", true), ("ILIKE", false)]);
-        let ours = match Like::new(&pattern, Some('\\'), case_sensitive).matches(&text) {
+        let ours = match Like::new(&pattern, Some('\\'), case_sensitive).matches(&text, Letters::C)
+        {
             Ok(true) => "t".to_owned(),
             Ok(false) => "f".to_owned(),
             Err(error) => format!("!{}", error.sqlstate),

@@ -2,7 +2,7 @@
 
 use column_value::{LogicalType, Value};
 use semantics_postgres::{
-    Accumulator, Aggregation, Arithmetic, Like, TextContext, TimeZone, ValueText, assign,
+    Accumulator, Aggregation, Arithmetic, Letters, Like, TextContext, TimeZone, ValueText, assign,
 };
 
 fn context() -> TextContext {
@@ -368,7 +368,9 @@ fn patterns_match_as_in_the_server() {
         ("", "", true, Ok(true)),
     ] {
         let like = Like::new(pattern, Some('\\'), case_sensitive);
-        let found = like.matches(text).map_err(|error| error.sqlstate.as_str());
+        let found = like
+            .matches(text, Letters::Unicode)
+            .map_err(|error| error.sqlstate.as_str());
         assert_eq!(found, expected, "{text:?} LIKE {pattern:?}");
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use column_value::{LogicalType, ValueError};
 use finish::{Cell, Limits, Names, Ready, Row};
-use semantics_postgres::{TextContext, assign};
+use semantics_postgres::{TextContext, assign, check_assignment};
 use sql_plan::{ColumnId, Current, Plan, Purpose, ReadModifyWrite};
 
 use crate::inputs::Inputs;
@@ -50,6 +50,11 @@ impl Computation {
         };
         let values = modify.assignments.iter().map(|assignment| {
             let ready = Ready::new(&assignment.value, &names)?;
+            let target = schema.column(assignment.column);
+            if let Some(from) = ready.logical {
+                // A parameter may be declared otherwise than it was planned.
+                check_assignment(&target.column, from, target.logical)?;
+            }
             Ok((ready, assignment.column))
         });
         let values = values.collect::<Result<_, ValueError>>();

@@ -1,6 +1,6 @@
 //! Plans of texts, and the cache of them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sql_plan::{Copy, Effects, Form, Output, Plan, Planned, Source, TransactionEffect, Translated};
@@ -181,6 +181,18 @@ impl TextPlan {
     pub fn server_text(&self, at: ServerStatement) -> Option<&ServerText> {
         let found = self.texts.iter().find(|(known, _)| *known == at);
         found.map(|(_, text)| text)
+    }
+
+    /// The parameters of the client that the server is sent for a statement, sealed or not.
+    pub(crate) fn sent_parameters(&self, index: usize) -> HashSet<usize> {
+        let planned = self.planned.get(index);
+        let parts = planned.map_or_else(Vec::new, |one| parts(&one.plan));
+        let holes = parts.iter().flat_map(|(_, part)| &part.holes);
+        let numbers = holes.filter_map(|hole| match hole.source {
+            Source::Parameter(number) => Some(number),
+            _ => None,
+        });
+        numbers.collect()
     }
 
     /// Whether a statement has more parameters than a message can carry.

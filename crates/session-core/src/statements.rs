@@ -7,11 +7,13 @@ use std::sync::Arc;
 use column_value::{LogicalType, Value, ValueError};
 use finish::{Constants, Elements};
 use sql_plan::{ColumnId, Form, Hole, Literal, ParameterType, Purpose, Source};
+use sqlstate::SqlState;
 
 use crate::calculated::calculated;
 use crate::constants::{check_size, read_literal, seal, seal_literal};
 use crate::inputs::{Inputs, SealedKeys};
 use crate::plans::{ServerStatement, TextPlan};
+use crate::statement_error::StatementError;
 use crate::value_format::ValueFormat;
 
 /// A prepared statement.
@@ -40,6 +42,27 @@ impl Statement {
         let front = self.plan.front(index);
         let translated = front.and_then(|at| self.plan.translated(at));
         translated.map_or(0, |translated| translated.parameter_types.len())
+    }
+
+    /// Checks that each parameter of a statement has a type: the client has declared one, or the
+    /// proxy or the server finds one. The server finds none for a parameter that it is not sent.
+    ///
+    /// # Errors
+    /// 42P18, in the server's words.
+    pub fn check_types(&self, index: usize) -> Result<(), StatementError> {
+        let sent = self.plan.sent_parameters(index);
+        let untyped = (0..self.parameters_wanted(index)).find(|&number| {
+            self.types.get(number).copied().unwrap_or(0) == 0
+                && self.planned_type(number, index).is_none()
+                && !sent.contains(&number)
+        });
+        match untyped {
+            None => Ok(()),
+            Some(number) => Err(StatementError::statement(
+                SqlState::INDETERMINATE_DATATYPE,
+                format!("could not determine data type of parameter ${}", number + 1),
+            )),
+        }
     }
 
     /// Writes the value of a hole. False: it is NULL.

@@ -68,9 +68,9 @@ pub struct Terms {
     pub must_be_asked: bool,
     /// Limit of a message that is parsed, in bytes.
     pub message_size_max: usize,
-    /// Process number and secret for the client's cancel requests; the secret is truncated to the
-    /// size of the server's. None: the client gets the server's own, and asks the server itself.
-    pub cancel_key: Option<(u32, [u8; 32])>,
+    /// The secret for the client's cancel requests, truncated to the size of the server's. None:
+    /// the client gets the server's own, and asks the server itself.
+    pub cancel_key: Option<[u8; 32]>,
     /// Rules and the database. None: everything is forwarded unchanged.
     pub protection: Option<(Arc<Protection>, Database)>,
 }

@@ -5,8 +5,8 @@ use std::ops::Range;
 use column_value::LogicalType;
 
 use crate::{
-    AggregateFunction, ColumnId, Effects, Expression, FinisherQuery, FinisherWrite, Hole, LockKey,
-    OutputKind, Template, Translated,
+    AggregateFunction, ColumnId, Effects, Expression, FinisherQuery, FinisherWrite, Form, Hole,
+    LockKey, OutputKind, Template, Translated,
 };
 
 /// One statement of a text, and what to do for it.
@@ -60,6 +60,38 @@ impl Plan {
             Self::Finisher(query) => &mut query.effects,
             Self::FinisherWrite(write) => &mut write.query.effects,
             Self::Copy(copy) => &mut copy.effects,
+        }
+    }
+}
+
+impl Plan {
+    /// Whether the proxy reads or writes values of protected columns for it.
+    pub fn has_sealed_values(&self) -> bool {
+        match self {
+            Self::Pass(_) => false,
+            Self::One(translated, _) => {
+                let mut holes = translated.holes.iter();
+                holes.any(|hole| hole.form != Form::Plain) || !translated.outputs.is_empty()
+            }
+            Self::ReadModifyWrite(_)
+            | Self::Finish(_)
+            | Self::Finisher(_)
+            | Self::FinisherWrite(_)
+            | Self::Copy(_) => true,
+        }
+    }
+
+    /// Whether what the proxy itself writes for the server has no letters beyond ASCII, so that it
+    /// is the same in every encoding.
+    pub fn is_ascii(&self) -> bool {
+        match self {
+            Self::Pass(_) => true,
+            Self::One(translated, _) => translated.template.is_ascii(),
+            Self::ReadModifyWrite(_)
+            | Self::Finish(_)
+            | Self::Finisher(_)
+            | Self::FinisherWrite(_)
+            | Self::Copy(_) => false,
         }
     }
 }

@@ -53,6 +53,14 @@ pub enum Piece {
 }
 
 impl Template {
+    /// Whether its texts have no letters beyond ASCII.
+    pub fn is_ascii(&self) -> bool {
+        self.pieces.iter().all(|piece| match piece {
+            Piece::Text(part) => part.is_ascii(),
+            Piece::Hole(_) => true,
+        })
+    }
+
     /// The text with what `hole` writes for each hole.
     pub fn render(&self, mut hole: impl FnMut(usize, &mut String)) -> String {
         let mut text = String::new();
@@ -104,6 +112,8 @@ pub struct Output {
     pub name: Option<String>,
     /// What kind of values it has.
     pub kind: OutputKind,
+    /// The type that the client sees, where it is not that of the protected column.
+    pub shown_as: Option<LogicalType>,
     /// Whether the plan added it: the client does not see it.
     pub hidden: bool,
 }
@@ -114,6 +124,7 @@ impl Output {
         Self {
             name: None,
             kind,
+            shown_as: None,
             hidden: false,
         }
     }

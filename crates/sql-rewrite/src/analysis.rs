@@ -268,8 +268,9 @@ pub(crate) fn output_list(outputs: Outputs) -> Vec<Output> {
     if outputs.iter().all(|output| output.sealed.is_none()) {
         return Vec::new();
     }
-    let outputs = outputs
-        .into_iter()
-        .map(|output| Output::shown(output.sealed.map_or(OutputKind::Plain, OutputKind::Sealed)));
+    let outputs = outputs.into_iter().map(|output| Output {
+        shown_as: output.shown_as,
+        ..Output::shown(output.sealed.map_or(OutputKind::Plain, OutputKind::Sealed))
+    });
     outputs.collect()
 }

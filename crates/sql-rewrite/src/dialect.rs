@@ -225,6 +225,13 @@ impl Dialect {
         }
     }
 
+    /// The names of functions that run SQL out of a text.
+    pub(crate) fn running_functions(self) -> impl Iterator<Item = &'static str> {
+        match self {
+            Self::Postgres => functions::running_functions(),
+        }
+    }
+
     /// Whether the text of a function or block, in small letters, runs other texts as SQL.
     pub(crate) fn runs_texts(self, body: &str) -> bool {
         match self {

@@ -528,7 +528,8 @@ fn fetch(
     select.distinct = None;
     select.group_by = GroupByExpr::Expressions(Vec::new(), Vec::new());
     select.having = None;
-    let outputs = fetched.iter().map(|fetched| Output::shown(fetched.kind()));
+    let outputs = fetched.iter();
+    let outputs = outputs.map(|fetched| fetched.output(analysis.schema));
     let mut outputs: Vec<Output> = outputs.collect();
     select.projection = fetched
         .into_iter()

@@ -164,11 +164,16 @@ pub(crate) fn check_unseen(text: &str, part: &Part, schema: &Schema) -> Result<(
     });
     let words: Vec<String> = words.take(3).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    // Texts that are put together may name what is there; what is made and what is prepared may be
+    // used when a table is there.
+    let is_for_later = matches!(words.first(), Some(&("create" | "prepare")));
+    let may_name = is_for_later || schema.has_ruled_tables();
     // Statements of names call nothing.
-    let calls = !matches!(
-        words.first(),
-        Some(&("alter" | "comment" | "drop" | "grant" | "revoke"))
-    );
+    let calls = may_name
+        && !matches!(
+            words.first(),
+            Some(&("alter" | "comment" | "drop" | "grant" | "revoke"))
+        );
     if let Some(name) = called_with_texts(text, part, schema).filter(|_| calls) {
         return Err(refuse(format!(
             "function {name} runs a text as SQL, which may name a protected table"
@@ -176,7 +181,7 @@ pub(crate) fn check_unseen(text: &str, part: &Part, schema: &Schema) -> Result<(
         .with_hint("Send the statement itself, or call the function directly on the server."));
     }
     match words.as_slice() {
-        ["do", ..] => check_do(text, part, schema.dialect),
+        ["do", ..] if may_name => check_do(text, part, schema.dialect),
         ["create", ..] => check_temporary_function(text, part, schema),
         ["import", "foreign", "schema", ..] => Err(refuse(
             "IMPORT FOREIGN SCHEMA may give a protected table another name, under which it is not \

@@ -3,6 +3,7 @@
 
 use std::ops::ControlFlow;
 
+use semantics_postgres::check_assignment;
 use sqlparser::ast::{
     Assignment as Set, AssignmentTarget, BinaryOperator, Expr, Query, SelectItem, SetExpr,
     Statement, TableFactor, Update, Visit, Visitor,
@@ -19,7 +20,10 @@ use crate::{
     Plan, Purpose, ReadModifyWrite, Refusal, RelationKind, Schema, Source, Table, Template,
     Translated, guard, locks,
 };
-use sql_plan::unsupported;
+use sql_plan::{refuse, unsupported};
+
+/// The server's hint where it assigns no value of a type to a column.
+pub(crate) const NEEDS_CAST: &str = "You will need to rewrite or cast the expression.";
 
 /// The plan of an UPDATE that the server cannot do alone.
 pub(crate) fn of_update(update: &Update, schema: &Schema) -> Result<Plan, Refusal> {
@@ -140,8 +144,16 @@ fn lower(
     };
     let mut assignments = Vec::new();
     for (column, _, value) in computed {
-        let logical = lowering.analysis.column(*column).logical;
-        let (value, _) = lowering.lower(value, Some(logical))?;
+        let target = lowering.analysis.column(*column);
+        let (value, own) = lowering.lower(value, Some(target.logical))?;
+        if let Some(own) = own {
+            let checked = check_assignment(&target.column, own, target.logical);
+            checked.map_err(|error| {
+                refuse(error.message)
+                    .with_state(error.sqlstate)
+                    .with_hint(NEEDS_CAST)
+            })?;
+        }
         assignments.push(Assignment {
             column: *column,
             value,

@@ -82,6 +82,30 @@ impl Mentions {
             .then(|| HIDDEN.to_owned())
     }
 
+    /// Whether a text may have one of the names, if nobody knows which letters its bytes beyond
+    /// ASCII stand for. Names that have none such are found by [`Self::find`].
+    fn may_be_in(&self, text: &[u8]) -> bool {
+        if self.words.is_empty() && self.phrases.is_empty() {
+            return false;
+        }
+        let is_long = |name: &String| name.len() >= CUT_SIZE_MIN;
+        if !self.phrases.is_empty() || self.words.iter().any(is_long) {
+            return true;
+        }
+        let text = text.to_ascii_lowercase();
+        let words = text.split(|&byte| !is_word(byte) || byte == b'$');
+        let with_dollar = text.split(|&byte| !is_word(byte));
+        let mut doubtful = words.chain(with_dollar).filter(|word| !word.is_ascii());
+        doubtful.any(|word| {
+            let mut names = self.words.iter().map(String::as_str);
+            names.any(|name| may_be(word, name.as_bytes()))
+                || self
+                    .dialect
+                    .running_functions()
+                    .any(|name| may_be(word, name.as_bytes()))
+        })
+    }
+
     /// Whether the server would cut a word, and may then have one of the names.
     fn is_cut(&self, word: &str) -> bool {
         let start = word.as_bytes().get(..CUT_SIZE_MIN);
@@ -90,6 +114,42 @@ impl Mentions {
         };
         let mut names = self.words.iter();
         names.any(|name| name.as_bytes().starts_with(start))
+    }
+}
+
+/// Whether a word may be a name, where nobody knows which letters its bytes beyond ASCII stand for,
+/// and how many. A server may fold one of them to the `i` of ASCII, and to no other: see [`lower`].
+fn may_be(word: &[u8], name: &[u8]) -> bool {
+    let is_unknown = |at: usize| word.get(at).is_some_and(|byte| !byte.is_ascii());
+    // Where in the word one may be behind each letter of the name.
+    let reach = |places: &mut [bool]| {
+        for at in 0..word.len() {
+            places[at + 1] |= places[at] && is_unknown(at);
+        }
+    };
+    let mut places = vec![false; word.len() + 1];
+    places[0] = true;
+    reach(&mut places);
+    for &letter in name {
+        let mut next = vec![false; word.len() + 1];
+        for at in (0..word.len()).filter(|at| places[*at]) {
+            if is_unknown(at) {
+                next[at] |= !letter.is_ascii() || letter == b'i';
+            } else {
+                next[at + 1] |= word[at] == letter;
+            }
+        }
+        reach(&mut next);
+        places = next;
+    }
+    places[word.len()]
+}
+
+impl Schema {
+    /// Whether a text whose letters beyond ASCII nobody knows may name a protected table with them.
+    /// That it names none with ASCII alone is known from its plan.
+    pub fn may_be_named_in(&self, text: &[u8]) -> bool {
+        Mentions::of(self).may_be_in(text)
     }
 }
 
@@ -175,6 +235,39 @@ mod tests {
             mentions.find(&format!("select * from {}", &name[1..])),
             None
         );
+    }
+
+    #[test]
+    fn a_name_may_be_written_with_letters_that_are_not_known() {
+        let mentions = of_word("kisi");
+        for text in [
+            &b"insert into k\xdds\xdd values (1)"[..],
+            b"insert into KIS\xe9\xe9 values (1)",
+            b"select dbl\xddnk('x')",
+        ] {
+            assert!(mentions.may_be_in(text), "{text:?}");
+        }
+        for text in [
+            &b"insert into plain values ('Zo\xeb', 'caf\xe9')"[..],
+            b"select 'kisi\xe9s x'",
+            b"select c\xe9si, \xe9t\xe9, \xff from kis\xe9r",
+            b"kisi",
+        ] {
+            assert!(!mentions.may_be_in(text), "{text:?}");
+        }
+        for text in [
+            &b"select * from K\xdcNDE"[..],
+            b"k\xc3\xbcnde",
+            b"'\xfcbrig k\xfcnde'",
+        ] {
+            assert!(of_word("k\u{fc}nde").may_be_in(text), "{text:?}");
+        }
+        assert!(!of_word("k\u{fc}nde").may_be_in(b"select 'K\xdcNDER'"));
+        let spaced = Mentions {
+            phrases: vec!["two words".to_owned()],
+            ..of_word("x")
+        };
+        assert!(spaced.may_be_in(b"caf\xe9"), "nobody knows");
     }
 
     #[test]

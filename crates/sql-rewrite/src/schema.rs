@@ -253,6 +253,19 @@ impl Schema {
         format!("{}.{}", column.table, column.column)
     }
 
+    /// Whether the database has a table with rules, or something that shows one. Rules hold for
+    /// every database, and most may have none of the tables.
+    pub(crate) fn has_ruled_tables(&self) -> bool {
+        let is_there = |table: &Table| table.oid != 0;
+        let mut tables = self.tables.values();
+        // A table in clear has rules too.
+        let mut ruled = self.protected.iter().filter_map(|rule| {
+            let name = (rule.schema.clone(), rule.table.clone());
+            self.tables.get(&name)
+        });
+        tables.any(|table| is_there(table) && table.is_protected()) || ruled.any(is_there)
+    }
+
     /// The rule of a column, whether the table is there or not.
     pub fn rule(&self, schema: &str, table: &str, column: &str) -> Option<&ProtectedColumn> {
         self.protected

@@ -355,6 +355,10 @@ fn worse(by_server: Refusal, by_proxy: Refusal) -> Refusal {
     if by_server.sqlstate != SqlState::FEATURE_NOT_SUPPORTED {
         return by_server;
     }
+    // The server itself would say so.
+    if by_proxy.hint.as_deref() == Some(increment::NEEDS_CAST) {
+        return by_proxy;
+    }
     let message = match by_server.message == by_proxy.message {
         true => by_server.message,
         false => format!("{}; the proxy: {}", by_server.message, by_proxy.message),

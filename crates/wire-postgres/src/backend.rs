@@ -345,6 +345,21 @@ impl Failure {
     }
 }
 
+/// Writes an ErrorResponse or NoticeResponse with these fields: a letter and a text.
+pub fn write_fields<T: AsRef<[u8]>>(
+    kind: u8,
+    fields: impl Iterator<Item = (u8, T)>,
+    out: &mut Vec<u8>,
+) {
+    write(kind, out, |out| {
+        for (letter, text) in fields {
+            out.push(letter);
+            put_text(out, text.as_ref());
+        }
+        out.push(0);
+    });
+}
+
 /// Writes a RowDescription.
 pub fn write_row_description(fields: &[Field<'_>], out: &mut Vec<u8>) {
     write(kind::ROW_DESCRIPTION, out, |out| {

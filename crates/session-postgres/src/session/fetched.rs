@@ -60,7 +60,8 @@ pub(super) fn read_columns(
             values::logical(field.type_oid, field.type_modifier),
             *format,
         );
-        let column = FetchedColumn::new(plan, output.kind, plain)?;
+        let mut column = FetchedColumn::new(plan, output.kind, plain)?;
+        column.logical = output.shown_as.or(column.logical);
         let described = describe(field, &column);
         Ok((column, described))
     });

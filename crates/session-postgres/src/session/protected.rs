@@ -43,6 +43,7 @@ mod finisher;
 mod queries;
 mod reply;
 mod session_objects;
+mod shown;
 mod simple;
 mod steps;
 mod synced;
@@ -232,22 +233,18 @@ impl Protected {
     /// The plan of a text.
     fn plan(&mut self, text: &[u8]) -> Result<(Arc<TextPlan>, Box<str>), StatementError> {
         self.schema.check_load()?;
-        self.settings.encoding().check()?;
-        let text = std::str::from_utf8(text).map_err(|_| {
-            StatementError::statement(
-                SqlState::CHARACTER_NOT_IN_REPERTOIRE,
-                "invalid byte sequence for encoding \"UTF8\"",
-            )
-        })?;
+        let bytes = text;
+        let text = self.settings.encoding().read(bytes)?;
         let loaded = Arc::clone(self.schema.loaded()?);
-        let portals = self.portals_of(text);
-        let plan = if self.objects.concern(text) || !portals.is_empty() {
+        let portals = self.portals_of(&text);
+        let plan = if self.objects.concern(&text) || !portals.is_empty() {
             let mut objects = self.objects.including(self.statements.effects());
             objects.note_portals(portals);
-            self.schema.shared().plan_with(&loaded, text, &objects)?
+            self.schema.shared().plan_with(&loaded, &text, &objects)?
         } else {
-            self.schema.shared().plan(&loaded, text)?
+            self.schema.shared().plan(&loaded, &text)?
         };
+        self.settings.encoding().check_plan(bytes, &plan)?;
         self.schema.check_fit(&plan)?;
         self.schema.check_lease(&plan)?;
         Ok((plan, text.into()))

@@ -247,7 +247,7 @@ pub(super) fn write_description(
         }
         if let OutputKind::Sealed(column) = output.kind {
             let logical = plan.loaded.schema.column(column).logical;
-            *field = of_type(*field, logical);
+            *field = of_type(*field, output.shown_as.unwrap_or(logical));
         }
         field.format = format(visible);
         visible += usize::from(!output.hidden);

@@ -255,8 +255,9 @@ impl SchemaView {
         let session = load.session();
         settings.note_session(&session);
         let is_asked = self.database.check(&session);
+        let is_read = is_asked.and_then(|()| settings.encoding().check_names(&session));
         if let Err(failure) =
-            is_asked.and_then(|()| self.check_snapshot(&load, &session, transaction))
+            is_read.and_then(|()| self.check_snapshot(&load, &session, transaction))
         {
             self.failure = Some(failure);
             return;

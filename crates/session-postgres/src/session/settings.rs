@@ -1,20 +1,55 @@
 //! Settings of a session that the text form of values depends on.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use semantics_postgres::{DateOrder, TextContext, TimeZone};
+use semantics_postgres::{DateOrder, Letters, TextContext, TimeZone};
 use session_core::StatementError;
+use session_core::plans::TextPlan;
 use sql_rewrite::SessionFacts;
+use sqlstate::SqlState;
 
 use crate::finisher::FinisherKind;
 
 /// The first version whose COPY takes a line `\.` of CSV for data, as CSV has it.
 const CSV_WITHOUT_MARKER: u32 = 18;
 
+/// How letters beyond ASCII are written. All others are the same in every encoding that a client
+/// may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LetterBytes {
+    Utf8,
+    /// Each byte of such a letter is at least 0x80, so the bytes of ASCII stand for themselves.
+    High,
+    /// Not known, or a letter may have bytes of ASCII in it, such as a backslash.
+    Mixed,
+}
+
+impl LetterBytes {
+    /// Those of an encoding by the server's name for it.
+    fn of(encoding: &str) -> Self {
+        const HIGH: [&str; 8] = [
+            "EUC_",
+            "ISO_8859_",
+            "KOI8",
+            "LATIN",
+            "MULE_INTERNAL",
+            "SQL_ASCII",
+            "WIN125",
+            "WIN8",
+        ];
+        match encoding {
+            "UTF8" | "UTF-8" | "UNICODE" => Self::Utf8,
+            other if HIGH.iter().any(|start| other.starts_with(start)) => Self::High,
+            _ => Self::Mixed,
+        }
+    }
+}
+
 /// How the client writes texts.
 #[derive(Debug)]
 pub(super) struct Encoding {
-    is_utf8: bool,
+    letters: LetterBytes,
     is_iso: bool,
     zone_is_known: bool,
     strings_conform: bool,
@@ -24,7 +59,7 @@ pub(super) struct Encoding {
 impl Default for Encoding {
     fn default() -> Self {
         Self {
-            is_utf8: true,
+            letters: LetterBytes::Utf8,
             is_iso: true,
             zone_is_known: true,
             strings_conform: true,
@@ -40,10 +75,89 @@ impl Encoding {
         self.marker_ends_csv
     }
 
+    /// A text of the client's. Letters that the proxy does not know stand for themselves alone:
+    /// [`Self::check_plan`] says whether that is enough.
+    ///
     /// # Errors
-    /// Texts would be misread.
+    /// It is no text, or where its constants end depends on what the proxy does not know.
+    pub(super) fn read<'t>(&self, text: &'t [u8]) -> Result<Cow<'t, str>, StatementError> {
+        if !self.strings_conform && text.contains(&b'\\') {
+            let message = "a text with a backslash is not supported before protected columns while \
+                           standard_conforming_strings is off";
+            return Err(StatementError::unsupported(message)
+                .hint("SET standard_conforming_strings TO on when connecting."));
+        }
+        match (std::str::from_utf8(text), self.letters) {
+            (Ok(text), letters) if letters == LetterBytes::Utf8 || text.is_ascii() => {
+                Ok(Cow::Borrowed(text))
+            }
+            (_, LetterBytes::Utf8) => Err(StatementError::statement(
+                SqlState::CHARACTER_NOT_IN_REPERTOIRE,
+                "invalid byte sequence for encoding \"UTF8\"",
+            )),
+            (_, LetterBytes::High) => Ok(text.iter().copied().map(char::from).collect()),
+            (_, LetterBytes::Mixed) => Err(self.misread()),
+        }
+    }
+
+    /// Whether the proxy may send what was planned for a text that [`Self::read`] has read.
+    ///
+    /// # Errors
+    /// Values would be misread, or the text may mean something else.
+    pub(super) fn check_plan(&self, text: &[u8], plan: &TextPlan) -> Result<(), StatementError> {
+        self.check_values(plan)?;
+        if self.letters == LetterBytes::Utf8 || text.is_ascii() {
+            return Ok(());
+        }
+        let names_none = plan.passes()
+            && !plan.may_name_objects
+            && (0..plan.planned.len())
+                .filter_map(|index| plan.effects(index))
+                .all(|effects| effects.objects.is_empty())
+            && !plan.loaded.schema.may_be_named_in(text);
+        match names_none {
+            true => Ok(()),
+            false => Err(self.misread()),
+        }
+    }
+
+    /// Whether the values of a plan are read and written as the client expects, and its texts as
+    /// the server does.
+    ///
+    /// # Errors
+    /// They are not.
+    pub(super) fn check_values(&self, plan: &TextPlan) -> Result<(), StatementError> {
+        let mut plans = plan.planned.iter().map(|one| &one.plan);
+        let is_ascii =
+            self.letters == LetterBytes::Utf8 || plans.clone().all(sql_plan::Plan::is_ascii);
+        match is_ascii && !plans.any(sql_plan::Plan::has_sealed_values) {
+            true => Ok(()),
+            false => self.check(),
+        }
+    }
+
+    /// Whether the names that the server has told of a session are those of the catalogues.
+    ///
+    /// # Errors
+    /// Their letters are not known.
+    pub(super) fn check_names(&self, session: &SessionFacts) -> Result<(), StatementError> {
+        let mut names = session.search_path.iter().chain(&session.temporary);
+        match self.letters == LetterBytes::Utf8 || names.all(|name| name.is_ascii()) {
+            true => Ok(()),
+            false => Err(self.misread()),
+        }
+    }
+
+    fn misread(&self) -> StatementError {
+        let message = "client_encoding other than UTF8 is not supported before protected columns, \
+                       where letters beyond ASCII may be part of a name";
+        StatementError::unsupported(message).hint("SET client_encoding TO 'UTF8' when connecting.")
+    }
+
+    /// # Errors
+    /// Values would be misread.
     pub(super) fn check(&self) -> Result<(), StatementError> {
-        let (what, hint) = if !self.is_utf8 {
+        let (what, hint) = if self.letters != LetterBytes::Utf8 {
             (
                 "client_encoding other than UTF8",
                 "SET client_encoding TO 'UTF8'",
@@ -142,6 +256,14 @@ impl Settings {
             ctype: fact("ctype"),
             icu_locale: fact("icu_locale"),
         };
+        let locale = match kind.icu_locale.as_str() {
+            "" => &kind.ctype,
+            locale => locale,
+        };
+        let letters = Letters::of(&kind.locale_provider, &fact("encoding"), locale);
+        if self.context.letters != letters {
+            Arc::make_mut(&mut self.context).letters = letters;
+        }
         if *self.of_finisher.kind != kind {
             self.of_finisher.kind = Arc::new(kind);
         }
@@ -176,7 +298,7 @@ fn note(name: &[u8], value: &[u8], context: &mut TextContext, encoding: &mut Enc
     let value = String::from_utf8_lossy(value);
     match name {
         b"client_encoding" => {
-            encoding.is_utf8 = matches!(&*value, "UTF8" | "UTF-8" | "UNICODE");
+            encoding.letters = LetterBytes::of(&value);
         }
         b"DateStyle" => {
             encoding.is_iso = value.starts_with("ISO");

@@ -106,11 +106,11 @@ impl Session {
 
     pub(super) fn read_key(&mut self, body: &[u8]) -> Result<(), End> {
         let data = BackendKeyData::read(body)?;
-        let (process_id, key) = match &self.terms.cancel_key {
-            Some((process_id, own)) => (*process_id, &own[..data.key.len().min(own.len())]),
-            None => (data.process_id, data.key),
+        let key = match &self.terms.cancel_key {
+            Some(own) => &own[..data.key.len().min(own.len())],
+            None => data.key,
         };
-        backend::write_key_data(process_id, key, &mut self.to_client.bytes);
+        backend::write_key_data(data.process_id, key, &mut self.to_client.bytes);
         self.server_key = Some(ServerKey {
             process_id: data.process_id,
             key: data.key.to_vec(),

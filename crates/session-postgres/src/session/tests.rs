@@ -14,7 +14,7 @@ fn terms() -> Terms {
         certificate_is_shared: false,
         must_be_asked: false,
         message_size_max: 1000,
-        cancel_key: Some((77, [9; 32])),
+        cancel_key: Some([9; 32]),
         protection: None,
     }
 }
@@ -40,10 +40,10 @@ fn begun() -> Session {
 }
 
 #[test]
-fn the_client_is_told_the_key_of_the_proxy() {
+fn the_client_is_told_the_servers_process_and_the_secret_of_the_proxy() {
     let mut session = Session::new(terms());
     session.server_bytes(&message(b'K', &[0, 0, 0, 5, 1, 2, 3, 4]));
-    let told = message(b'K', &[0, 0, 0, 77, 9, 9, 9, 9]);
+    let told = message(b'K', &[0, 0, 0, 5, 9, 9, 9, 9]);
     assert_eq!(taken(&mut session.to_client), told);
     let key = ServerKey {
         process_id: 5,

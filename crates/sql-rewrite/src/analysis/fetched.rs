@@ -4,7 +4,7 @@ use column_value::LogicalType;
 use sqlparser::ast::Expr;
 
 use super::scope::Gathered;
-use crate::{ColumnId, OutputKind};
+use crate::{ColumnId, Output, OutputKind, Schema};
 
 /// An expression that the server evaluates for the proxy.
 #[derive(Clone)]
@@ -19,7 +19,17 @@ pub(crate) struct Fetched {
 }
 
 impl Fetched {
-    pub fn kind(&self) -> OutputKind {
+    /// The column of the answer to the proxy.
+    pub fn output(&self, schema: &Schema) -> Output {
+        let own = self.sealed.map(|column| schema.column(column).logical);
+        let is_other = self.gathered.is_none() && own.is_some() && own != self.logical;
+        Output {
+            shown_as: self.logical.filter(|_| is_other),
+            ..Output::shown(self.kind())
+        }
+    }
+
+    fn kind(&self) -> OutputKind {
         match (self.gathered, self.sealed) {
             (Some((column, function)), _) => OutputKind::Gathered(column, function),
             (None, Some(column)) => OutputKind::Sealed(column),

@@ -10,7 +10,7 @@ use sqlstate::SqlState;
 
 mod forms;
 
-pub(crate) use forms::{balanced, plain_arguments};
+pub(crate) use forms::{balanced, is_given_as_text, plain_arguments};
 
 use super::function::argument_expression;
 use super::meeting::has_constant;
@@ -211,7 +211,12 @@ impl Lowering<'_, '_> {
         let mut changed = expression.clone();
         let (sealed, gathered) = attempt.value_or_gathered(&mut changed, self.scope).ok()?;
         let logical = match (sealed, gathered) {
-            (Some(column), _) => Some(attempt.column(column).logical),
+            (Some(column), _) => match attempt.column(column).logical {
+                own if own.is_varchar() && is_given_as_text(expression, self.scope) => {
+                    Some(LogicalType::Text)
+                }
+                own => Some(own),
+            },
             (None, Some(gathered)) => Some(attempt.gathered_type(gathered).ok()?),
             (None, None) if !self.plain => return None,
             (None, None) => plain_type(expression, self.scope),

@@ -22,6 +22,8 @@ pub(crate) struct OutColumn {
     pub gathered: Option<Gathered>,
     /// The type of a plain one, where the schema has it.
     pub logical: Option<LogicalType>,
+    /// The type of a sealed one, where it is not that of the protected column.
+    pub shown_as: Option<LogicalType>,
     /// Whether it is made of constants or parameters, which are sent in clear.
     pub is_free: bool,
 }
@@ -93,6 +95,7 @@ pub(crate) struct Resolved {
     pub sealed: Option<ColumnId>,
     pub gathered: Option<Gathered>,
     pub logical: Option<LogicalType>,
+    pub shown_as: Option<LogicalType>,
     pub is_free: bool,
 }
 
@@ -101,6 +104,7 @@ const PLAIN: Resolved = Resolved {
     sealed: None,
     gathered: None,
     logical: None,
+    shown_as: None,
     is_free: false,
 };
 
@@ -112,6 +116,7 @@ impl Relation {
             sealed: column.protected,
             gathered: None,
             logical: column.physical,
+            shown_as: None,
             is_free: false,
         });
         Self {
@@ -138,6 +143,7 @@ impl Relation {
             sealed: column.sealed,
             gathered: column.gathered,
             logical: column.logical,
+            shown_as: column.shown_as,
             is_free: column.is_free,
         }
     }

@@ -507,9 +507,11 @@ impl<'a> Building<'a> {
             .chain(hiding)
             .map(|name| lower(name))
             .collect();
+        // A text that is put together can name what is there.
+        let can_name = self.schema.has_ruled_tables();
         let run_texts = functions
             .iter()
-            .filter(|(_, body)| self.schema.dialect.runs_texts(body));
+            .filter(|(_, body)| can_name && self.schema.dialect.runs_texts(body));
         let mut suspects: Vec<String> = run_texts.map(|(name, _)| name.clone()).collect();
         if marked.is_empty() {
             return Vec::new();

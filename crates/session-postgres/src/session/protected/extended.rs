@@ -52,6 +52,9 @@ impl Protected {
             }
             Err(failure) => return self.fail(failure, outputs),
         }
+        if let Err(failure) = statement.check_types(0) {
+            return self.fail(failure, outputs);
+        }
         match statement.plan.front(0) {
             None => match statement.plan.copy(0) {
                 Some(copy) => {
@@ -157,6 +160,7 @@ impl Protected {
             let message = format!("prepared statement \"{name}\" does not exist");
             StatementError::statement(SqlState::INVALID_SQL_STATEMENT_NAME, message)
         })?;
+        self.settings.encoding().check_values(&statement.plan)?;
         let names_objects = statement.plan.may_name_objects
             && (self.objects.concern(&statement.text)
                 || !self.portals_of(&statement.text).is_empty());

@@ -426,7 +426,7 @@ impl Protected {
             }
             _ => match refused {
                 Some(failure) => write_error(&failure, outputs.to_client),
-                None => outputs.to_client.extend_from_slice(message),
+                None => self.pass_error(body, message, outputs)?,
             },
         }
         if matches!(

@@ -9,6 +9,7 @@ use sqlstate::SqlState;
 use super::{Lowering, Typed, as_read, both, compare, known, shape, truth};
 use crate::analysis::any::{Listed, not_listed};
 use crate::analysis::function::argument_expression;
+use crate::analysis::{Constant, Scope};
 use crate::type_limits::without_limits;
 use crate::{
     BinaryOperator, Dialect, Expression, Literal, ParameterType, Refusal, ScalarFunction, Source,
@@ -325,11 +326,25 @@ impl Lowering<'_, '_> {
         Ok((case, logical.map(without_limits)))
     }
 
+    /// An argument of a function that takes any type, so that a parameter has none of it.
+    fn any_type(&mut self, argument: &Expr) -> Result<Typed, Refusal> {
+        let text = LogicalType::Text;
+        match Constant::of(argument)? {
+            Some(constant) if constant.cast.is_none() && constant.parameter().is_some() => {
+                if let Source::Parameter(number) = constant.source {
+                    self.analysis.parameters.compute(number);
+                }
+                Ok((Expression::Value(constant.source, text), Some(text)))
+            }
+            _ => self.lower(argument, Some(text)),
+        }
+    }
+
     /// `concat(…)` of texts: NULL is left out.
     fn concatenation(&mut self, arguments: &[Expr]) -> Result<Typed, Refusal> {
         let mut joined: Option<Expression> = None;
         for argument in arguments {
-            let (value, logical) = self.lower(argument, Some(LogicalType::Text))?;
+            let (value, logical) = self.any_type(argument)?;
             if !matches!(logical, Some(LogicalType::Text | LogicalType::Varchar(_))) {
                 return Err(unsupported("concat of other types than text in the proxy"));
             }
@@ -388,6 +403,40 @@ pub(crate) fn plain_arguments(function: &Function, dialect: Dialect) -> Result<V
     arguments
         .map(|argument| argument_expression(argument).cloned())
         .collect()
+}
+
+/// Whether the server gives what is a `varchar` in this expression as `text`: `NULLIF` compares
+/// texts as such, and has the type of what it compares.
+pub(crate) fn is_given_as_text(expression: &Expr, scope: &Scope) -> bool {
+    let is_named = |parts: &[_]| {
+        let found = scope.resolve(parts);
+        found.is_ok_and(|found| found.shown_as == Some(LogicalType::Text))
+    };
+    match expression {
+        Expr::Identifier(name) => is_named(std::slice::from_ref(name)),
+        Expr::CompoundIdentifier(parts) => is_named(parts),
+        Expr::Nested(inner) => is_given_as_text(inner, scope),
+        Expr::Function(function) => match scope.dialect.builtin(&function.name).as_deref() {
+            Some("nullif") => true,
+            Some("coalesce") => plain_arguments(function, scope.dialect).is_ok_and(|values| {
+                values
+                    .first()
+                    .is_some_and(|one| is_given_as_text(one, scope))
+            }),
+            _ => false,
+        },
+        // The type of texts is that of ELSE, or of the first result.
+        Expr::Case {
+            conditions,
+            else_result,
+            ..
+        } => {
+            let first = conditions.first().map(|when| &when.result);
+            let told = else_result.as_deref().or(first);
+            told.is_some_and(|told| is_given_as_text(told, scope))
+        }
+        _ => false,
+    }
 }
 
 fn unknown_function(function: &Function) -> Refusal {

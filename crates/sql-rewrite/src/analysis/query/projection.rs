@@ -1,5 +1,6 @@
 //! Select lists and `RETURNING`.
 
+use column_value::LogicalType;
 use sqlparser::ast::{
     Expr, SelectItem, SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,
 };
@@ -88,6 +89,7 @@ impl Analysis<'_> {
         let before = self.dialect().output_name(expression);
         let logical = super::super::lower::plain_type(expression, scope);
         let is_free = self.is_free(expression, scope);
+        let is_text = super::super::lower::is_given_as_text(expression, scope);
         let (sealed, gathered) = match target {
             None => self.value_or_gathered(expression, scope)?,
             Some(target) => (self.store(expression, target, scope)?, None),
@@ -108,6 +110,9 @@ impl Analysis<'_> {
             sealed,
             gathered,
             logical,
+            shown_as: sealed
+                .filter(|column| is_text && self.column(*column).logical.is_varchar())
+                .map(|_| LogicalType::Text),
             is_free: is_free && sealed.is_none() && gathered.is_none(),
         })
     }

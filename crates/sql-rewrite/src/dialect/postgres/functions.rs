@@ -71,6 +71,12 @@ pub(crate) fn runs_text(function_schema: Option<&str>, name: &str, search_path: 
     RUN_TEXTS.contains(&name) || named.any(|(own, function)| *function == name && is_in(own))
 }
 
+/// The names of all such functions.
+pub(crate) fn running_functions() -> impl Iterator<Item = &'static str> {
+    let named = RUN_TEXTS_OF.iter().map(|(_, function)| *function);
+    RUN_TEXTS.iter().copied().chain(named)
+}
+
 /// Whether a text, in small letters, names a function that runs SQL out of a text.
 pub(crate) fn names_running_text(text: &str) -> bool {
     let mut named = RUN_TEXTS_OF.iter();

@@ -62,8 +62,9 @@ pub fn answers_of(asked: Vec<Answer>) -> Vec<Answer> {
 }
 
 /// What [`crate::SessionFacts`] holds: schemas that unqualified names are looked up in, without a
-/// second column; then temporary relations, the database's name, and settings with their names.
-/// The name comes as it is stored, byte for byte, whatever the encoding of the client is.
+/// second column; then temporary relations, the database's name and encoding, and settings with
+/// their names. The name comes as it is stored, byte for byte, whatever the encoding of the client
+/// is.
 const SESSION: &str = "\
 SELECT own.fact, own.kind
   FROM (SELECT path.name::pg_catalog.text AS fact, NULL::pg_catalog.text AS kind, path.place
@@ -79,6 +80,8 @@ SELECT own.fact, own.kind
         SELECT pg_catalog.encode(
                  pg_catalog.convert_to(pg_catalog.current_database()::pg_catalog.text,
                                        pg_catalog.getdatabaseencoding()), 'hex'), 'database', 0
+        UNION ALL
+        SELECT pg_catalog.getdatabaseencoding()::pg_catalog.text, 'encoding', 0
         UNION ALL
         SELECT pg_catalog.current_setting(setting.name), setting.name, 0
           FROM pg_catalog.unnest(ARRAY['TimeZone', 'DateStyle', 'client_encoding',
@@ -171,9 +174,10 @@ SELECT pg_catalog.concat_ws(
          WHERE d.classid OPERATOR(pg_catalog.=)
                pg_catalog.to_regclass('pg_catalog.pg_publication_namespace')) AS own(version)";
 
-/// Sets, until the transaction ends, what the texts of views, functions and types depend on. Names
-/// are looked up in `pg_catalog` alone, so that all others are printed with their schemas:
-/// temporary ones too, which come first unless they are named. What was set before is kept beside.
+/// Sets, until the transaction ends, what the texts of views, functions and types depend on, and
+/// that they are sent as UTF-8, whatever the client's encoding is. Names are looked up in
+/// `pg_catalog` alone, so that all others are printed with their schemas: temporary ones too, which
+/// come first unless they are named. What was set before is kept beside.
 const PIN: &str = "\
 SELECT pg_catalog.set_config('strongroom.search_path',
                              pg_catalog.current_setting('search_path'), true),
@@ -181,6 +185,9 @@ SELECT pg_catalog.set_config('strongroom.search_path',
                              pg_catalog.current_setting('standard_conforming_strings'), true),
        pg_catalog.set_config('strongroom.quote_all_identifiers',
                              pg_catalog.current_setting('quote_all_identifiers'), true),
+       pg_catalog.set_config('strongroom.client_encoding',
+                             pg_catalog.current_setting('client_encoding'), true),
+       pg_catalog.set_config('client_encoding', 'UTF8', true),
        pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true),
        pg_catalog.set_config('standard_conforming_strings', 'on', true),
        pg_catalog.set_config('quote_all_identifiers', 'off', true)";
@@ -194,7 +201,9 @@ SELECT pg_catalog.set_config('search_path',
                                'strongroom.standard_conforming_strings'), true),
        pg_catalog.set_config('quote_all_identifiers',
                              pg_catalog.current_setting(
-                               'strongroom.quote_all_identifiers'), true)";
+                               'strongroom.quote_all_identifiers'), true),
+       pg_catalog.set_config('client_encoding',
+                             pg_catalog.current_setting('strongroom.client_encoding'), true)";
 
 /// Relations of users: number, schema, name, kind, whether triggers fire or rules rewrite, text
 /// of a view, how and by which columns it is partitioned.
