@@ -230,7 +230,7 @@ pub fn run(bytes: &[u8]) {
             assert!(!refusal.message.is_empty(), "a refusal says what is wrong");
             assert!(
                 !is_of_second_proof(&refusal.message),
-                "planner and second proof disagree: {}",
+                "planner and verifier disagree: {}",
                 refusal.message
             );
         }

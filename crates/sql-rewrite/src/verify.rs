@@ -1,5 +1,5 @@
-//! The verifier, a second proof: it reads the text for the server again, and shows that no value is
-//! sent in clear where a protected column is.
+//! The verifier: it reads the text for the server again, and shows that no value is sent in clear
+//! where a protected column is.
 //!
 //! The planner decides how each value is sent. The verifier does not know how. It takes the text
 //! for the server, what fills its holes, and the schema, and gives each value a label: sealed for a
@@ -45,7 +45,7 @@ use names::Columns;
 pub(crate) struct Doubt(pub String);
 
 /// The start of each message of the verifier.
-const REFUSED: &str = "the second proof refuses the plan of this statement: ";
+const REFUSED: &str = "the verifier rejects the plan of this statement: ";
 
 impl From<Doubt> for Refusal {
     fn from(doubt: Doubt) -> Self {
