@@ -10,7 +10,7 @@
 //! due. Operations not started by then are counted separately, and the time they have waited so far
 //! goes into the latencies, so that an engine that falls behind cannot look fast.
 
-mod sample;
+pub(crate) mod sample;
 
 use std::ops::AddAssign;
 use std::path::Path;

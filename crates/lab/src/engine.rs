@@ -1,7 +1,7 @@
 //! The interface that an engine implements to take part.
 
-mod error;
-mod server;
+pub(crate) mod error;
+pub(crate) mod server;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use workloads::Dialect;
 
 use crate::answer::Answers;
 use crate::measure::{Meter, Sample};
-use crate::tpcc::Terminals;
+use crate::tpcc::terminal::Terminals;
 
 pub use error::{Cause, Contention, EngineError, whole_message};
 pub use server::Server;

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use nix::sys::resource::{UsageWho, getrusage};
 use serde::{Deserialize, Serialize};
 
-use crate::engine::Server;
+use crate::engine::server::Server;
 use crate::processes::{self, field};
 
 /// The cost of an interval. A server's part is stated separately.

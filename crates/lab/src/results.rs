@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use workloads::Spec;
 
 use crate::answer::Answer;
-use crate::concurrent::ConcurrentSample;
+use crate::concurrent::sample::ConcurrentSample;
 use crate::engine::{Mode, Profile};
 use crate::machine::Machine;
 use crate::measure::Sample;
 use crate::probe::Probe;
-use crate::tpcc::{TpccRun, TpccSample};
+use crate::tpcc::sample::{TpccRun, TpccSample};
 
 /// Raised when a reader of the old format would misread a file of the new one.
 pub const FORMAT: u32 = 2;

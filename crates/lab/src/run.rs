@@ -1,7 +1,7 @@
 //! Performs a run: rounds, passes, and the file they are appended to.
 
-mod error;
-mod plan;
+pub(crate) mod error;
+pub(crate) mod plan;
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions, TryLockError};

@@ -10,8 +10,8 @@
 //! one, and the server.
 
 mod inspection;
-mod sample;
-mod terminal;
+pub(crate) mod sample;
+pub(crate) mod terminal;
 mod transactions;
 
 use std::path::Path;

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::processes::end_group;
-use crate::run::{Plan, RunError, at};
+use crate::run::error::{RunError, at};
+use crate::run::plan::Plan;
 use crate::worker::{Reply, Request, Task};
 
 /// Folder of the current pass's database, inside the folder of the run.

@@ -38,7 +38,7 @@ use crate::known_page_one::KnownPageOne;
 use crate::log_index::LogEnd;
 use crate::map::Map;
 use crate::nonces::Nonces;
-use crate::resize::DivertedUnits;
+use crate::resize::diverted_units::DivertedUnits;
 use crate::stamps::Stamps;
 use crate::wal_file::WalFile;
 

@@ -15,7 +15,7 @@
 //! All of this happens under SQLite's EXCLUSIVE lock, and never in WAL mode: SQLite does not change
 //! the page size there.
 
-mod diverted_units;
+pub(crate) mod diverted_units;
 
 use keyring::slots;
 use page_codec::header::is_page_size;
@@ -29,7 +29,7 @@ use crate::keys::refused;
 use crate::main_file::PAGES_OFFSET;
 use crate::page_one::PageOne;
 
-pub(crate) use diverted_units::DivertedUnits;
+use diverted_units::DivertedUnits;
 
 /// SQLite's lock byte: the page that holds it has no content (sqlite.org/fileformat2.html 1.5).
 const LOCK_BYTE: u64 = 0x4000_0000;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use workloads::tpcc::Step;
 use workloads::tpcc::transactions::Kind;
 
-use crate::concurrent::Latency;
+use crate::concurrent::sample::Latency;
 
 /// Results of a test of `tpcc`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

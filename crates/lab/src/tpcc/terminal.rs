@@ -9,7 +9,7 @@ use workloads::tpcc::schema::Table;
 use workloads::tpcc::statements::Statement;
 use workloads::tpcc::value::{Decimal, Value};
 
-use crate::engine::EngineError;
+use crate::engine::error::EngineError;
 
 /// An engine that terminals can use.
 pub trait Terminals {
