@@ -15,9 +15,11 @@
 
 mod conditions;
 mod legs;
+mod locked;
+mod semi_joins;
 pub(crate) mod writes;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use column_value::LogicalType;
@@ -31,7 +33,9 @@ use crate::dialect::postgres::finisher;
 use crate::{Effects, ParameterType, Plan, Refusal, RelationKind, Schema, Table, Translated};
 use sql_plan::{FetchedRelation, FinisherQuery, refuse, unsupported};
 
+use conditions::Scope;
 use legs::{Leg, ServerLeg};
+use semi_joins::SemiJoin;
 
 /// The plan of a query that neither the server nor the proxy can answer.
 ///
@@ -39,15 +43,8 @@ use legs::{Leg, ServerLeg};
 /// The finisher would answer otherwise than the server, or there is none.
 pub(crate) fn of_query(query: &Query, schema: &Schema) -> Result<Plan, Refusal> {
     finisher::check(query, schema)?;
-    let mut query = query.clone();
-    let locks = std::mem::take(&mut query.locks);
-    let prepared = Prepared::new(query, None, schema)?;
-    if !locks.is_empty() && !prepared.has_one_leg() {
-        return Err(unsupported(
-            "FOR UPDATE over several tables whose rows the finisher joins",
-        ));
-    }
-    let (analysis, fetched) = Analysis::run(schema, |analysis| prepared.fetch(&locks, analysis))?;
+    let prepared = Prepared::new(query.clone(), None, schema)?;
+    let (analysis, fetched) = Analysis::run(schema, |analysis| prepared.fetch(&[], analysis))?;
     let plan = prepared.plan(fetched, analysis)?;
     Ok(Plan::Finisher(Box::new(plan)))
 }
@@ -68,10 +65,13 @@ impl Prepared {
     ) -> Result<Self, Refusal> {
         let mut occurrences = Occurrences::new(&query, schema)?;
         occurrences.target = target.map(<*const TableFactor>::addr);
+        occurrences.locked = locked::take(&mut query, schema.dialect)?;
+        let checked = std::mem::take(&mut query.locks);
         match VisitMut::visit(&mut query, &mut occurrences) {
             ControlFlow::Continue(()) => {}
             ControlFlow::Break(refusal) => return Err(refusal),
         }
+        query.locks = checked;
         // Conditions that the server evaluates keep their calls.
         let names = finisher::replace_server_calls(&mut query);
         Ok(Self {
@@ -81,11 +81,7 @@ impl Prepared {
         })
     }
 
-    fn has_one_leg(&self) -> bool {
-        self.legs.len() == 1 && self.server.names.is_empty()
-    }
-
-    /// Plans the fetch of its rows.
+    /// Plans the fetch of its rows. The rows of a target get these locks.
     fn fetch(
         &self,
         locks: &[LockClause],
@@ -274,8 +270,10 @@ struct Occurrences<'s> {
     legs: Vec<Leg>,
     /// The address of the factor of the table that is written.
     target: Option<usize>,
-    /// Conditions of the tables of the queries around, by table factor.
-    pushed: BTreeMap<usize, Vec<Expr>>,
+    /// The locks of table factors, by their addresses.
+    locked: Vec<(usize, Vec<LockClause>)>,
+    /// The tables of this query and of those around it, the innermost last.
+    scopes: Vec<Scope<'s>>,
 }
 
 impl<'s> Occurrences<'s> {
@@ -314,7 +312,8 @@ impl<'s> Occurrences<'s> {
             is_whole,
             legs: Vec::new(),
             target: None,
-            pushed: BTreeMap::new(),
+            locked: Vec::new(),
+            scopes: Vec::new(),
         })
     }
 
@@ -365,6 +364,20 @@ impl<'s> Occurrences<'s> {
         self.legs.len() - 1
     }
 
+    /// Conditions on the rows of a table factor, and tables in which they need a partner.
+    fn restrictions(&self, at: usize) -> (Vec<Expr>, Vec<SemiJoin>) {
+        let sources = self
+            .scopes
+            .last()
+            .into_iter()
+            .flat_map(|scope| &scope.sources);
+        let found = sources.enumerate().find(|(_, source)| source.at == at);
+        found.map_or_else(Default::default, |(index, source)| {
+            let partners = semi_joins::of_source(&self.scopes, index);
+            (source.conditions.clone(), partners)
+        })
+    }
+
     fn replace(&mut self, factor: &mut TableFactor) -> Result<(), Refusal> {
         let at = std::ptr::from_ref::<TableFactor>(factor).addr();
         let TableFactor::Table {
@@ -390,14 +403,18 @@ impl<'s> Occurrences<'s> {
             columns: Vec::new(),
             at: None,
         });
+        let (conditions, partners) = self.restrictions(at);
+        let locked = self.locked.iter().find(|(locked, _)| *locked == at);
         let mut leg = Leg {
             number: self.legs.len(),
             name: name.clone(),
             alias: alias.name.clone(),
             table: (table.schema.clone(), table.name.clone()),
             columns: self.columns(table),
-            conditions: self.pushed.remove(&at).unwrap_or_default(),
+            conditions,
+            partners,
             is_located: self.target == Some(at),
+            locks: locked.map_or_else(Vec::new, |(_, locks)| locks.clone()),
         };
         leg.number = self.enter(leg.clone());
         *name = ObjectName::from(vec![Ident::new(leg.relation_name())]);
@@ -409,9 +426,13 @@ impl VisitorMut for Occurrences<'_> {
     type Break = Refusal;
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Refusal> {
-        let found =
-            conditions::of_select(select, self.schema, |name| self.table(name).ok().flatten());
-        self.pushed.extend(found);
+        let scope = Scope::of(select, self.schema, |name| self.table(name).ok().flatten());
+        self.scopes.push(scope);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_select(&mut self, _: &mut Select) -> ControlFlow<Refusal> {
+        self.scopes.pop();
         ControlFlow::Continue(())
     }
 

@@ -125,6 +125,140 @@ fn a_condition_stays_behind_where_it_would_lose_rows_or_reveal_a_value() {
 }
 
 #[test]
+fn only_rows_with_a_partner_are_fetched_where_the_server_can_tell() {
+    let visits_of = "EXISTS (SELECT 1 FROM person AS p WHERE (v.person_id = p.id) AND (p.mail = \
+                     {$1 match mail}))";
+    for (statement, person, visit) in [
+        // Each of the tables limits the other.
+        (
+            "SELECT lower(v.note) FROM person p JOIN visit v ON v.person_id = p.id \
+             WHERE p.mail = $1 AND v.visit_id > 5",
+            "(p.mail = {$1 match mail}) AND (EXISTS (SELECT 1 FROM visit AS v WHERE \
+             (p.id = v.person_id) AND (v.visit_id > 5)))",
+            &*format!("(v.visit_id > 5) AND ({visits_of})",),
+        ),
+        // An outer join keeps the rows of the first.
+        (
+            "SELECT lower(v.note) FROM person p LEFT JOIN visit v ON v.person_id = p.id \
+             AND v.visit_id > 5 WHERE p.mail = $1",
+            "(p.mail = {$1 match mail})",
+            &*format!("(v.visit_id > 5) AND ({visits_of})"),
+        ),
+        // A query within has the table around.
+        (
+            "SELECT (SELECT max(round(v.visit_id)) FROM visit v WHERE v.person_id = p.id AND \
+             lower(v.note) = 'x') FROM person p WHERE p.mail = $1",
+            "(p.mail = {$1 match mail})",
+            &*format!("({visits_of})"),
+        ),
+        // Conditions that the server cannot decide stay behind, and partners without others.
+        (
+            "SELECT 1 FROM person p JOIN visit v ON v.person_id = p.id \
+             WHERE p.mail = $1 AND lower(p.name) = 'x' AND lower(v.note) = 'x'",
+            "(p.mail = {$1 match mail})",
+            &*format!("({visits_of})"),
+        ),
+        (
+            "SELECT lower(v.note) FROM person p JOIN visit v ON v.note = p.name \
+             WHERE p.mail = $1",
+            "(p.mail = {$1 match mail})",
+            "",
+        ),
+        (
+            "SELECT 1 FROM person p FULL JOIN visit v ON v.person_id = p.id \
+             WHERE p.mail = $1 AND lower(v.note) = 'x'",
+            "",
+            "",
+        ),
+        // The name is that of another relation.
+        (
+            "SELECT (SELECT max(lower(v.note)) FROM visit v, (SELECT 1 AS id) p \
+             WHERE v.person_id = p.id) FROM person p WHERE p.mail = $1",
+            "(p.mail = {$1 match mail})",
+            "",
+        ),
+    ] {
+        assert_eq!(
+            conditions_of(statement, "person AS p"),
+            person,
+            "{statement}"
+        );
+        assert_eq!(conditions_of(statement, "visit AS v"), visit, "{statement}");
+    }
+}
+
+#[test]
+fn the_rows_of_each_table_that_is_locked_are_locked_as_they_are_fetched() {
+    let rows = "SELECT lower(v.note) FROM person p JOIN visit v ON v.person_id = p.id";
+    for (locks, person, visit) in [
+        ("FOR UPDATE", " FOR UPDATE", " FOR UPDATE"),
+        ("FOR NO KEY UPDATE OF v", "", " FOR NO KEY UPDATE"),
+        (
+            "FOR SHARE OF p NOWAIT FOR KEY SHARE OF v",
+            " FOR SHARE NOWAIT",
+            " FOR KEY SHARE",
+        ),
+        ("FOR UPDATE OF p, v", " FOR UPDATE", " FOR UPDATE"),
+    ] {
+        let described = described(&format!("{rows} {locks}"));
+        let fetch = described.lines().next().unwrap_or_default();
+        let end = |table: &str, locks: &str| format!("\"public\".{table}{locks}");
+        for (table, locks) in [("person AS p", person), ("visit AS v", visit)] {
+            let end = end(table, locks);
+            let is_there = match locks {
+                "" => !fetch.contains(&format!("{end} FOR")) && fetch.contains(&end),
+                _ => fetch.contains(&format!("{end})")),
+            };
+            assert!(is_there, "{locks}: {fetch}");
+        }
+    }
+}
+
+#[test]
+fn a_condition_with_a_query_goes_to_the_server_if_it_can_decide_it() {
+    for (statement, conditions) in [
+        (
+            "SELECT 1 FROM person p WHERE lower(p.name) = 'x' AND p.id IN \
+             (SELECT person_id FROM visit WHERE visit_id = 4)",
+            "(p.id IN (SELECT person_id FROM visit WHERE visit_id = 4))",
+        ),
+        (
+            "SELECT 1 FROM person p WHERE lower(p.name) = 'x' AND EXISTS \
+             (SELECT 1 FROM visit WHERE visit.person_id = p.id)",
+            "(EXISTS (SELECT 1 FROM visit WHERE visit.person_id = p.id))",
+        ),
+        (
+            "SELECT 1 FROM person p WHERE lower(p.name) = 'x' AND EXISTS \
+             (SELECT 1 FROM visit WHERE visit.person_id = p.id AND lower(note) = 'x')",
+            "",
+        ),
+        // Another table of the query is not there.
+        (
+            "SELECT 1 FROM person p, plain q WHERE lower(p.name) = 'x' AND EXISTS \
+             (SELECT 1 FROM visit v WHERE v.person_id = p.id AND v.visit_id = q.id)",
+            "",
+        ),
+    ] {
+        assert_eq!(
+            conditions_of(statement, "person AS p"),
+            conditions,
+            "{statement}"
+        );
+    }
+}
+
+/// The conditions of the first table of this name and alias in the fetch.
+fn conditions_of(statement: &str, table: &str) -> String {
+    let described = described(statement);
+    let fetch = described.lines().next().unwrap_or_default().to_owned();
+    let fetch = fetch.replace("\"public\".", "");
+    let mut legs = fetch.split(" UNION ALL ");
+    let found = legs.find_map(|leg| leg.split_once(" FROM ")?.1.strip_prefix(table));
+    let rest = found.unwrap_or_else(|| panic!("{statement}: {described}"));
+    rest.strip_prefix(" WHERE ").unwrap_or(rest).to_owned()
+}
+
+#[test]
 fn what_the_finisher_cannot_know_is_refused() {
     for (statement, words) in [
         (
@@ -143,8 +277,8 @@ fn what_the_finisher_cannot_know_is_refused() {
         ("SELECT ctid, round(salary) FROM person", "column ctid"),
         (
             "SELECT p.active FROM person p, visit v WHERE round(p.salary) = length(v.note) \
-             FOR UPDATE",
-            "FOR UPDATE over several tables",
+             FOR UPDATE OF q",
+            "relation \"q\" in FOR UPDATE",
         ),
     ] {
         let described = described(statement);

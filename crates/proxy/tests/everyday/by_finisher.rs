@@ -109,6 +109,46 @@ pub const STATEMENTS: &[&str] = &[
     "SELECT count(*) FROM account a, entry e WHERE a.amount * 10 > e.value",
     "SELECT u.id, a.note FROM unnest($1::int[]) AS u(id) JOIN account a ON a.score = u.id ORDER \
      BY 1, 2 ## {5,7}",
+    // Joins whose rows the server limits by the other tables.
+    "SELECT a.id, e.number, upper(e.memo) FROM account a JOIN entry e ON e.account_id = a.id WHERE \
+     a.name = $1 ORDER BY 1, 2 ## CANARYann",
+    "SELECT a.id, upper(e.memo) FROM account a LEFT JOIN entry e ON e.account_id = a.id AND \
+     e.number = 1 WHERE a.plain < 4 ORDER BY 1",
+    "SELECT a.id, upper(e.memo) FROM account a LEFT JOIN entry e ON e.account_id = a.id AND \
+     a.plain = 1 WHERE e.number IS NULL ORDER BY 1",
+    "SELECT a.id, upper(e.memo), x.note FROM account a JOIN entry e ON e.account_id = a.id LEFT \
+     JOIN archive x ON x.id = e.account_id AND x.at > 1 WHERE e.number = 1 ORDER BY 1",
+    "SELECT a.id, upper(e.memo), x.at FROM account a LEFT JOIN entry e ON e.account_id = a.id JOIN \
+     archive x ON x.id = e.account_id WHERE a.plain > 0 ORDER BY 1",
+    "SELECT upper(a.note) FROM entry e RIGHT JOIN account a ON e.account_id = a.id WHERE a.id = 3",
+    "SELECT a.id, (SELECT sum(round(e.value)) FROM entry e WHERE e.account_id = a.id) FROM account \
+     a WHERE a.name = $1 ORDER BY a.id ## CANARYbob",
+    "SELECT a.id, (SELECT max(upper(memo)) FROM entry WHERE account_id = a.id AND number < 3) FROM \
+     account a WHERE a.plain IN (1, 2, 3) ORDER BY a.id",
+    "SELECT a.id, t.n FROM account a LEFT JOIN LATERAL (SELECT count(*) AS n FROM entry e WHERE \
+     e.account_id = a.id AND e.memo LIKE 'CANARY%') t ON true WHERE a.plain < 3 ORDER BY 1",
+    "SELECT upper(note) FROM account a WHERE a.id IN (SELECT account_id FROM entry WHERE number = \
+     1) ORDER BY 1",
+    "SELECT upper(note) FROM account a WHERE EXISTS (SELECT 1 FROM entry WHERE entry.account_id = \
+     a.id AND number = 2) ORDER BY 1",
+    "SELECT upper(a.note) FROM account a, open o WHERE EXISTS (SELECT 1 FROM entry e WHERE \
+     e.account_id = a.id AND e.number = o.id) ORDER BY 1",
+    "SELECT upper(a.note) FROM account a WHERE 1 < (SELECT count(*) FROM entry WHERE account_id = \
+     a.id) ORDER BY 1",
+    "SELECT a.id FROM account a WHERE NOT EXISTS (SELECT 1 FROM archive a WHERE a.id = 2 AND \
+     upper(a.note) = 'X') AND a.plain = 1",
+    // Locks of several tables.
+    "SELECT a.id, upper(e.memo) FROM account a JOIN entry e ON e.account_id = a.id WHERE e.number \
+     = 1 ORDER BY 1 FOR UPDATE",
+    "SELECT a.id, upper(e.memo) FROM account a JOIN entry e ON e.account_id = a.id ORDER BY 1, 2 \
+     FOR NO KEY UPDATE OF a, e NOWAIT",
+    "SELECT a.id, upper(e.memo) FROM account a LEFT JOIN entry e ON e.account_id = a.id ORDER BY \
+     1, 2 FOR UPDATE OF a SKIP LOCKED",
+    "SELECT a.id, upper(e.memo) FROM account a LEFT JOIN entry e ON e.account_id = a.id FOR UPDATE",
+    "SELECT count(*), max(upper(note)) FROM account FOR UPDATE",
+    "SELECT upper(a.note), t.n FROM account a JOIN (SELECT account_id, count(*) AS n FROM entry \
+     GROUP BY 1) t ON t.account_id = a.id ORDER BY 1 FOR UPDATE OF a",
+    "SELECT upper(note) FROM account a FOR UPDATE OF b",
     // Set operations and WITH.
     "SELECT note FROM account UNION SELECT memo FROM entry ORDER BY 1",
     "SELECT note FROM account EXCEPT SELECT note FROM archive ORDER BY 1",

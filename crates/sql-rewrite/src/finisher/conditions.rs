@@ -8,54 +8,185 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectName, Select,
+    BinaryOperator, Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectName, Query, Select,
     TableFactor, TableWithJoins, Visit, Visitor,
 };
 
 use crate::{Schema, Table};
 
+/// The tables of the `FROM` of a query, with the conditions on each.
+pub(super) struct Scope<'a> {
+    pub sources: Vec<Source<'a>>,
+    /// Whether these are all relations of the `FROM`.
+    pub is_whole: bool,
+    /// Conditions that compare a column of a table, by its index, with another column for equality.
+    pub joins: Vec<(usize, EqualColumns)>,
+}
+
 /// A table of the `FROM` of a query.
-struct Source<'a> {
+pub(super) struct Source<'a> {
     /// The address of its factor in the tree.
-    at: usize,
+    pub at: usize,
     /// The name by which its columns are qualified.
-    name: String,
+    pub name: String,
+    /// This name, and that of the table, as they are written.
+    pub alias: Ident,
+    pub written: ObjectName,
     table: &'a Table,
     /// Whether conditions of `WHERE` hold for all of its rows that matter.
     is_kept: bool,
+    /// Conditions that all of its rows meet that matter.
+    pub conditions: Vec<Expr>,
 }
 
-/// The conditions of each table of a query, by the address of its factor in the tree.
-pub(super) fn of_select<'a>(
-    select: &Select,
+/// `own = other`, of two columns.
+#[derive(Clone)]
+pub(super) struct EqualColumns {
+    pub own: Ident,
+    pub other: Other,
+    pub other_column: Ident,
+}
+
+/// Whose column another one is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Other {
+    /// Of a table of the same `FROM`, by its index.
+    Here(usize),
+    /// Of a relation of a query around, by its name.
+    Around(String),
+}
+
+impl<'a> Scope<'a> {
+    /// The tables of a query and what its rows have to meet.
+    pub fn of(
+        select: &Select,
+        schema: &Schema,
+        find: impl Fn(&ObjectName) -> Option<&'a Table>,
+    ) -> Self {
+        let mut sources = Vec::new();
+        let mut parts: Vec<(&Expr, Option<usize>)> = Vec::new();
+        let mut is_whole = true;
+        for from in &select.from {
+            is_whole &= add_from(from, schema, &find, &mut sources, &mut parts);
+        }
+        if let Some(selection) = &select.selection {
+            parts.push((selection, None));
+        }
+        let mut conditions = Vec::new();
+        for (part, only) in parts {
+            split(part, only, &mut conditions);
+        }
+        let may_restrict = |source: &Source, only: Option<usize>| match only {
+            Some(at) => at == source.at,
+            None => source.is_kept,
+        };
+        let mut joins = Vec::new();
+        let mut own = vec![Vec::new(); sources.len()];
+        for (condition, only) in conditions {
+            for (index, source) in sources.iter().enumerate() {
+                if !may_restrict(source, only) {
+                    continue;
+                }
+                if is_of(condition, source, (&sources, is_whole), schema) {
+                    own[index].push(condition.clone());
+                }
+                let equal = equal_columns(condition, index, (&sources, is_whole), schema);
+                joins.extend(equal.map(|equal| (index, equal)));
+            }
+        }
+        for (source, conditions) in sources.iter_mut().zip(own) {
+            source.conditions = conditions;
+        }
+        Self {
+            sources,
+            is_whole,
+            joins,
+        }
+    }
+}
+
+/// The columns of `own = other`, where the first is one of a table of the `FROM`.
+fn equal_columns(
+    condition: &Expr,
+    index: usize,
+    (sources, is_whole): (&[Source], bool),
     schema: &Schema,
-    find: impl Fn(&ObjectName) -> Option<&'a Table>,
-) -> Vec<(usize, Vec<Expr>)> {
-    let mut sources = Vec::new();
-    let mut parts: Vec<(&Expr, Option<usize>)> = Vec::new();
-    let mut is_whole = true;
-    for from in &select.from {
-        is_whole &= add_from(from, schema, &find, &mut sources, &mut parts);
-    }
-    if let Some(selection) = &select.selection {
-        parts.push((selection, None));
-    }
-    let mut conditions = Vec::new();
-    for (part, only) in parts {
-        split(part, only, &mut conditions);
-    }
-    let of_source = |source: &Source| {
-        let own = conditions.iter().filter(|(condition, only)| {
-            let may = match only {
-                Some(at) => *at == source.at,
-                None => source.is_kept,
-            };
-            may && is_of(condition, source, (&sources, is_whole), schema)
-        });
-        let own: Vec<Expr> = own.map(|(condition, _)| (*condition).clone()).collect();
-        (source.at, own)
+) -> Option<EqualColumns> {
+    let Expr::BinaryOp {
+        left,
+        op: BinaryOperator::Eq,
+        right,
+    } = condition
+    else {
+        return None;
     };
-    sources.iter().map(of_source).collect()
+    [(left, right), (right, left)]
+        .into_iter()
+        .find_map(|(own, other)| {
+            let own = named_column(own)?;
+            let (other_column, qualifier) = named_column(other)?;
+            if owner(own, (sources, is_whole), schema) != Some(index) {
+                return None;
+            }
+            let other = match (
+                owner((other_column, qualifier), (sources, is_whole), schema),
+                qualifier,
+            ) {
+                (Some(other), _) if other == index => return None,
+                (Some(other), _) => Other::Here(other),
+                (None, Some(qualifier)) => {
+                    let name = schema.dialect.fold(qualifier);
+                    let is_here = sources.iter().any(|source| source.name == name);
+                    // A relation of unknown columns may have this name.
+                    if is_here || !is_whole {
+                        return None;
+                    }
+                    Other::Around(name)
+                }
+                (None, None) => return None,
+            };
+            Some(EqualColumns {
+                own: own.0.clone(),
+                other,
+                other_column: other_column.clone(),
+            })
+        })
+}
+
+/// A column, and the name that qualifies it.
+fn named_column(expression: &Expr) -> Option<(&Ident, Option<&Ident>)> {
+    match expression {
+        Expr::Nested(inner) => named_column(inner),
+        Expr::Identifier(column) => Some((column, None)),
+        Expr::CompoundIdentifier(parts) => match parts.as_slice() {
+            [relation, column] => Some((column, Some(relation))),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The index of the table that has this column; None: it is not known, or more than one.
+fn owner(
+    (column, qualifier): (&Ident, Option<&Ident>),
+    (sources, is_whole): (&[Source], bool),
+    schema: &Schema,
+) -> Option<usize> {
+    let column = schema.dialect.fold(column);
+    let has = |source: &Source| source.table.position(&column).is_some();
+    let mut having = sources
+        .iter()
+        .enumerate()
+        .filter(|(_, source)| match qualifier {
+            Some(qualifier) => source.name == schema.dialect.fold(qualifier),
+            None => has(source),
+        });
+    // A relation of unknown columns may have one of this name.
+    let is_known = qualifier.is_some() || is_whole;
+    match (having.next(), having.next()) {
+        (Some((index, source)), None) if is_known && has(source) => Some(index),
+        _ => None,
+    }
 }
 
 /// Adds the tables of an item of `FROM`, and the conditions of its joins: those of outer joins with
@@ -110,19 +241,22 @@ fn add_source<'a>(
     let Some(table) = find(name) else {
         return false;
     };
-    let known = match alias {
+    let alias = match alias {
         Some(alias) if !alias.columns.is_empty() => return false,
-        Some(alias) => Some(schema.dialect.fold(&alias.name)),
-        None => schema.dialect.split(name).map(|(_, name)| name),
+        Some(alias) => Some(&alias.name),
+        None => name.0.last().and_then(|part| part.as_ident()),
     };
-    let Some(name) = known else {
+    let Some(alias) = alias else {
         return false;
     };
     sources.push(Source {
         at: std::ptr::from_ref(factor).addr(),
-        name,
+        name: schema.dialect.fold(alias),
+        alias: alias.clone(),
+        written: name.clone(),
         table,
         is_kept,
+        conditions: Vec::new(),
     });
     true
 }
@@ -171,7 +305,9 @@ fn split<'t>(condition: &'t Expr, only: Option<usize>, parts: &mut Vec<(&'t Expr
     }
 }
 
-/// Whether a condition uses columns of this table and of nothing else, at least one of them.
+/// Whether a condition uses columns of this table and of nothing else, at least one of them. Names
+/// within queries of the condition need not be known here: the server has only this table for them,
+/// so it does not understand the condition if they mean another.
 fn is_of(
     condition: &Expr,
     source: &Source,
@@ -183,52 +319,37 @@ fn is_of(
         source: &'n Source<'n>,
         sources: &'n [Source<'n>],
         is_whole: bool,
+        /// How many queries of the condition are around.
+        depth: usize,
         has_own: bool,
-    }
-
-    impl Names<'_> {
-        fn is_own(&self, parts: &[Ident]) -> bool {
-            let fold = |name: &Ident| self.schema.dialect.fold(name);
-            match parts {
-                [column] => {
-                    let column = fold(column);
-                    let has = |source: &Source| source.table.position(&column).is_some();
-                    let mut having = self.sources.iter().filter(|source| has(source));
-                    // A relation of unknown columns may have one of this name.
-                    self.is_whole
-                        && has(self.source)
-                        && having.next().is_some()
-                        && having.next().is_none()
-                }
-                [relation, column] => {
-                    let name = fold(relation);
-                    let mut named = self.sources.iter().filter(|source| source.name == name);
-                    named.next().is_some_and(|found| found.at == self.source.at)
-                        && named.next().is_none()
-                        && self.source.table.position(&fold(column)).is_some()
-                }
-                _ => false,
-            }
-        }
     }
 
     impl Visitor for Names<'_> {
         type Break = ();
 
-        fn pre_visit_query(&mut self, _: &sqlparser::ast::Query) -> ControlFlow<()> {
-            ControlFlow::Break(())
+        fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+            self.depth += 1;
+            ControlFlow::Continue(())
+        }
+
+        fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+            self.depth -= 1;
+            ControlFlow::Continue(())
         }
 
         fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
-            let parts = match expression {
-                Expr::Identifier(name) => std::slice::from_ref(name),
-                Expr::CompoundIdentifier(parts) => parts.as_slice(),
+            let named = match expression {
+                Expr::Identifier(_) | Expr::CompoundIdentifier(_) => named_column(expression),
                 _ => return ControlFlow::Continue(()),
             };
-            if !self.is_own(parts) {
-                return ControlFlow::Break(());
+            let owner = named
+                .and_then(|named| owner(named, (self.sources, self.is_whole), self.schema))
+                .map(|index| self.sources[index].at);
+            match owner == Some(self.source.at) {
+                true => self.has_own = true,
+                false if self.depth == 0 => return ControlFlow::Break(()),
+                false => {}
             }
-            self.has_own = true;
             ControlFlow::Continue(())
         }
     }
@@ -238,6 +359,7 @@ fn is_of(
         source,
         sources,
         is_whole,
+        depth: 0,
         has_own: false,
     };
     condition.visit(&mut names).is_continue() && names.has_own

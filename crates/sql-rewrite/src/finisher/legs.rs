@@ -6,9 +6,10 @@
 
 use sqlparser::ast::{
     BinaryOperator, Expr, Ident, LockClause, ObjectName, Query, Select, SelectItem, SetExpr,
-    SetOperator, SetQuantifier, Statement, Value,
+    SetOperator, SetQuantifier, Statement, Value, With,
 };
 
+use super::semi_joins::SemiJoin;
 use crate::analysis::{Analysis, OutColumn};
 use crate::dialect::postgres::finisher;
 use crate::{Dialect, Output, OutputKind, Refusal, Schema, Table};
@@ -16,6 +17,9 @@ use sql_plan::{Element, FetchedColumnPlan, FetchedRelation, unsupported};
 
 /// The only column of a relation of which no column is used: its rows are counted.
 const ROW: &str = "strongroom_row";
+/// How often the fetch of a table is analysed to find out what the server can decide. Conditions
+/// beyond that stay behind.
+const ATTEMPTS_MAX: usize = 64;
 
 /// The rows of a table that meet some conditions.
 #[derive(Clone, Debug)]
@@ -31,8 +35,12 @@ pub(super) struct Leg {
     pub columns: Vec<usize>,
     /// Conditions that the server may evaluate.
     pub conditions: Vec<Expr>,
+    /// Tables in which each row needs a partner, if the server can tell.
+    pub partners: Vec<SemiJoin>,
     /// Whether its rows are located and locked, to be written.
     pub is_located: bool,
+    /// How its rows are locked.
+    pub locks: Vec<LockClause>,
 }
 
 /// What the server says of the moment and the session.
@@ -53,7 +61,10 @@ impl Leg {
             && self.table == other.table
             && self.columns == other.columns
             && self.conditions == other.conditions
-            && (self.conditions.is_empty() || self.alias == other.alias)
+            && self.partners == other.partners
+            && self.locks == other.locks
+            && (self.alias == other.alias
+                || (self.conditions.is_empty() && self.partners.is_empty()))
     }
 
     /// The query that fetches its rows, without conditions.
@@ -124,13 +135,8 @@ pub(super) fn fetch(
 ) -> Result<Fetched, Refusal> {
     let dialect = analysis.dialect();
     let mut analysed = Vec::new();
-    let is_writing = legs.iter().any(|leg| leg.is_located);
     for leg in legs {
-        let locks = if leg.is_located || !is_writing {
-            locks
-        } else {
-            &[]
-        };
+        let locks = if leg.is_located { locks } else { &leg.locks };
         analysed.push(analyse(leg, locks, analysis)?);
     }
     if !server.names.is_empty() {
@@ -181,16 +187,30 @@ fn analyse(leg: &Leg, locks: &[LockClause], analysis: &mut Analysis) -> Result<A
         .ok_or_else(|| unsupported("a table that is not known"))?;
     let mut query = leg.query(table, schema.dialect)?;
     query.locks = locks.to_vec();
-    let mut accepted = query.clone();
     let before = analysis.clone();
-    for condition in &leg.conditions {
-        let mut tried = accepted.clone();
-        add_condition(&mut tried, condition.clone());
+    let mut attempts = ATTEMPTS_MAX;
+    let mut is_decided = |tried: &Query| {
+        attempts = attempts.saturating_sub(1);
         let mut attempt = before.clone();
-        let mut changed = tried.clone();
-        let is_decided = attempt.query(&mut changed, None, None).is_ok();
-        if is_decided && attempt.check_parameters().is_ok() {
+        attempts > 0
+            && attempt.query(&mut tried.clone(), None, None).is_ok()
+            && attempt.check_parameters().is_ok()
+    };
+    let mut accepted = query.clone();
+    for condition in &leg.conditions {
+        let tried = with_condition(&accepted, condition.clone());
+        if is_decided(&tried) {
             accepted = tried;
+        }
+    }
+    for partner in &leg.partners {
+        let base = accepted.clone();
+        let with = |exists: &Expr| with_condition(&base, exists.clone());
+        let exists = decided_part(partner, schema.dialect, &mut |exists| {
+            is_decided(&with(exists))
+        });
+        if let Some(exists) = exists {
+            accepted = with(&exists);
         }
     }
     query = accepted;
@@ -207,6 +227,48 @@ fn analyse(leg: &Leg, locks: &[LockClause], analysis: &mut Analysis) -> Result<A
         columns.push(column(table, *index, output, schema)?);
     }
     Ok(Analysed { query, columns })
+}
+
+/// That a row has a partner, with those of the conditions on the partner that the server can
+/// decide; None: it can decide none of them.
+fn decided_part(
+    partner: &SemiJoin,
+    dialect: Dialect,
+    is_decided: &mut dyn FnMut(&Expr) -> bool,
+) -> Option<Expr> {
+    let text = format!("SELECT 1 FROM {} AS {}", partner.name, partner.alias);
+    let mut query = read(&text, dialect).ok()?;
+    add_condition(&mut query, partner.on.clone());
+    let exists = |query: &Query| Expr::Exists {
+        subquery: Box::new(query.clone()),
+        negated: false,
+    };
+    if !is_decided(&exists(&query)) {
+        return None;
+    }
+    let mut is_restricted = false;
+    for condition in &partner.conditions {
+        let tried = with_condition(&query, condition.clone());
+        if is_decided(&exists(&tried)) {
+            (query, is_restricted) = (tried, true);
+        }
+    }
+    for next in &partner.partners {
+        let base = query.clone();
+        let found = decided_part(next, dialect, &mut |inner| {
+            is_decided(&exists(&with_condition(&base, inner.clone())))
+        });
+        if let Some(inner) = found {
+            (query, is_restricted) = (with_condition(&base, inner), true);
+        }
+    }
+    is_restricted.then(|| exists(&query))
+}
+
+fn with_condition(query: &Query, condition: Expr) -> Query {
+    let mut query = query.clone();
+    add_condition(&mut query, condition);
+    query
 }
 
 fn add_condition(query: &mut Query, condition: Expr) {
@@ -337,14 +399,17 @@ fn united(
     dialect: Dialect,
 ) -> Result<Option<Query>, Refusal> {
     let mut whole: Option<Query> = None;
-    let mut locked = None;
+    let mut locked: Option<With> = None;
     let mut start = 0;
     for (index, leg) in legs.into_iter().enumerate() {
         let mut query = leg.query;
         if !query.locks.is_empty() {
-            let mut around = over_locked(leg.columns.len(), query, dialect)?;
-            locked = around.with.take();
-            query = around;
+            query = over_locked((index, leg.columns.len()), query, dialect)?;
+            let own = query.with.take();
+            match (&mut locked, own) {
+                (Some(locked), Some(own)) => locked.cte_tables.extend(own.cte_tables),
+                (locked, own) => *locked = own,
+            }
         }
         let SetExpr::Select(select) = &mut *query.body else {
             return Ok(None);
@@ -371,10 +436,14 @@ fn united(
 }
 
 /// A query over another one that locks its rows: no part of a union may lock.
-fn over_locked(count: usize, inner: Query, dialect: Dialect) -> Result<Query, Refusal> {
+fn over_locked(
+    (index, count): (usize, usize),
+    inner: Query,
+    dialect: Dialect,
+) -> Result<Query, Refusal> {
     let names: Vec<String> = (0..count).map(|number| format!("c{number}")).collect();
     let names = names.join(", ");
-    let name = finisher::LOCKED_RELATION;
+    let name = format!("{}_{index}", finisher::LOCKED_RELATION);
     let text = format!("WITH {name} ({names}) AS (SELECT 1) SELECT {names} FROM {name}");
     let mut query = read(&text, dialect)?;
     for cte in query.with.iter_mut().flat_map(|with| &mut with.cte_tables) {

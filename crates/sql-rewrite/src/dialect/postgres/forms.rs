@@ -2,6 +2,7 @@
 //!
 //! - `FOR NO KEY UPDATE` and `FOR KEY SHARE` become a lock that it knows, of a table whose name
 //!   marks the difference.
+//! - `FOR UPDATE OF a, b` becomes `FOR UPDATE OF a FOR UPDATE OF b`, which means the same.
 //! - `ONLY t` becomes a name with one more part. Else the parser would read a relation `only` with
 //!   the alias `t`.
 //! - `TABLE t` as a query becomes `SELECT * FROM t`, which means the same.
@@ -23,6 +24,9 @@ const LOCKS: [(&[&str], &str); 2] = [
     (&["no", "key", "update"], "UPDATE OF \"\u{2}no key\""),
     (&["key", "share"], "SHARE OF \"\u{2}key\""),
 ];
+
+/// The locks that the parser knows.
+const KNOWN_LOCKS: [&str; 2] = ["update", "share"];
 
 /// Statements that have relations after `FROM` and the like. Others, as `TRUNCATE ONLY t`, the
 /// parser reads by itself.
@@ -126,20 +130,75 @@ type Changes = Vec<(Range<usize>, String)>;
 
 /// A lock at `FOR`.
 fn lock(words: &[Word], at: usize) -> Option<Changes> {
+    if words[at].word != "for" {
+        return None;
+    }
     let behind = &words[at + 1..];
     let starts = |lock: &[&str]| {
-        words[at].word == "for"
-            && behind.len() >= lock.len()
-            && behind.iter().zip(lock).all(|(own, word)| own.word == *word)
+        behind.len() >= lock.len() && behind.iter().zip(lock).all(|(own, word)| own.word == *word)
     };
-    let (lock, mark) = LOCKS.iter().find(|(lock, _)| starts(lock))?;
-    let mut span = behind[0].span.start..behind[lock.len() - 1].span.end;
-    let mut mark = (*mark).to_owned();
-    if let Some(of) = behind.get(lock.len()).filter(|next| next.word == "of") {
-        span.end = of.span.end;
-        mark.push('.');
+    let marked = LOCKS.iter().find(|(lock, _)| starts(lock));
+    let known = KNOWN_LOCKS.iter().find(|lock| starts(&[*lock]));
+    let (length, start, is_marked) = match (marked, known) {
+        (Some((lock, mark)), _) => (lock.len(), (*mark).to_owned(), true),
+        (None, Some(lock)) => (1, lock.to_uppercase(), false),
+        (None, None) => return None,
+    };
+    let of = behind.get(length).filter(|next| next.word == "of");
+    let with_name = match is_marked {
+        true => format!("{start}."),
+        false => format!("{start} OF "),
+    };
+    let mut changes = Vec::new();
+    if is_marked {
+        let last = of.unwrap_or(&behind[length - 1]);
+        let mark = if of.is_some() { &with_name } else { &start };
+        changes.push((behind[0].span.start..last.span.end, mark.clone()));
     }
-    Some(vec![(span, mark)])
+    if of.is_some() {
+        changes.extend(further_locks(&behind[length + 1..], &with_name));
+    }
+    Some(changes)
+}
+
+/// In a list of names after `OF`: each comma becomes the start of another lock.
+fn further_locks(names: &[Word], with_name: &str) -> Changes {
+    let is_part = |word: &&Word| word.is_name || word.text == ".";
+    let mut commas = Vec::new();
+    let mut rest = names;
+    loop {
+        // A name of one word, since those behind may be of the next clause.
+        let length = match rest {
+            [_, dot, _, ..] if dot.text == "." => 3,
+            _ => 1,
+        };
+        let is_name = rest.len() >= length && rest[..length].iter().all(|word| is_part(&word));
+        if !is_name {
+            return Vec::new();
+        }
+        rest = &rest[length..];
+        match rest {
+            [comma, next @ ..] if comma.word == "," => {
+                commas.push(comma.span.clone());
+                rest = next;
+            }
+            _ => break,
+        }
+    }
+    let are = |own: &[&str]| {
+        rest.len() >= own.len() && rest.iter().zip(own).all(|(word, own)| word.word == *own)
+    };
+    let waits = if are(&["nowait"]) {
+        " NOWAIT"
+    } else if are(&["skip", "locked"]) {
+        " SKIP LOCKED"
+    } else {
+        ""
+    };
+    let changed = commas.into_iter();
+    changed
+        .map(|comma| (comma, format!("{waits} FOR {with_name}")))
+        .collect()
 }
 
 /// `ONLY t` and `ONLY (t)` where a relation is meant.
@@ -249,6 +308,28 @@ pub(crate) fn for_server(text: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::{for_parser, for_server};
+
+    #[test]
+    fn a_lock_of_several_tables_becomes_several_locks() {
+        for (text, expected) in [
+            (
+                "SELECT 1 FROM t, \"U\" FOR UPDATE OF t, \"U\"",
+                "SELECT 1 FROM t, \"U\" FOR UPDATE OF t FOR UPDATE OF  \"U\"",
+            ),
+            (
+                "SELECT 1 FROM t, u FOR SHARE OF t, u SKIP LOCKED FOR UPDATE OF t, u, v NOWAIT",
+                "SELECT 1 FROM t, u FOR SHARE OF t SKIP LOCKED FOR SHARE OF  u SKIP LOCKED \
+                 FOR UPDATE OF t NOWAIT FOR UPDATE OF  u NOWAIT FOR UPDATE OF  v NOWAIT",
+            ),
+        ] {
+            assert_eq!(for_parser(text), expected);
+        }
+        let printed = for_parser("SELECT 1 FROM t, u FOR KEY SHARE OF t, u").into_owned();
+        assert_eq!(
+            for_server(printed),
+            "SELECT 1 FROM t, u FOR KEY SHARE OF  t FOR KEY SHARE OF  u"
+        );
+    }
 
     #[test]
     fn a_lock_is_replaced_for_the_parser_and_restored() {
