@@ -3,6 +3,7 @@
 
 mod build;
 mod differences;
+mod django;
 mod programs;
 mod script;
 mod slice;
@@ -38,6 +39,8 @@ enum Suite {
     Sqlite(SqliteOptions),
     /// Ours in browsers, with every end in the midst of commits.
     Browser(browser::Options),
+    /// Django's, with the server and through the proxy with all columns protected.
+    Django(django::Options),
     /// Ours of protected columns, with all clients, on the newest PostgreSQL.
     Newest,
 }
@@ -100,6 +103,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     match &options.suite {
         Suite::Sqlite(options) => sqlite(options),
         Suite::Browser(options) => browser::run(options),
+        Suite::Django(options) => django::run(options),
         Suite::Newest => newest::run(),
     }
 }

@@ -16,6 +16,7 @@ use sql_rewrite::{Answer, QUERIES, Schema};
 mod guards;
 mod queries;
 mod server;
+mod suggest;
 
 use server::DATABASE_URL;
 
@@ -44,6 +45,11 @@ enum Command {
     /// STRONGROOM_DATABASE_URL, and looks whether rows that are there have plaintext. Tables that
     /// are made through the proxy have that check.
     Guard(FileArgs),
+    /// Propose rules for the tables of a server, which are in clear
+    ///
+    /// Writes `[columns.…]` for the database of the variable STRONGROOM_DATABASE_URL to standard
+    /// output. A column that cannot be protected is in a comment that says why.
+    Suggest(suggest::SuggestArgs),
     /// Write a new column root key into a file that only its owner reads
     CreateKey {
         /// The new file
@@ -73,6 +79,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Check(args) => check(&args),
         Command::Explain(args) => explain(&args),
         Command::Guard(args) => guard(&args),
+        Command::Suggest(args) => suggest::run(&args),
         Command::CreateKey { file } => {
             store::key_file::generate(&file)?;
             writeln!(

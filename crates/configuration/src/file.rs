@@ -31,7 +31,7 @@ pub struct Config {
 }
 
 /// The same file for programs other than the proxy. Each part may be missing.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parts {
     /// See [`Config::proxy`].

@@ -2,9 +2,10 @@
 //! the server itself, through the proxy, and through a connector in this process.
 //!
 //! `cargo xtask bench client [--steps N] [--finished]` runs it, with a server of its own, its disk
-//! not waited for. Each step asks every way once, in an order that turns, so that what else the machine does
-//! meets all alike. The proxy is a process of its own. All ways go by TCP; all clients are
-//! tokio-postgres in one thread, one waiting at a time.
+//! not waited for. Each step asks every way once, in an order that turns, so that what else the
+//! machine does meets all alike. The proxy is a process of its own. All ways go by TCP; all clients
+//! are tokio-postgres in one thread, one waiting at a time. `--finished` measures a query that a
+//! finisher answers.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::MetadataExt;

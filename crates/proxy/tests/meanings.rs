@@ -431,3 +431,45 @@ fn numbers_are_compared_as_floats_or_not_at_all() {
         }
     }
 }
+
+/// As Django writes times: the server forgets the zone in the text, and takes the clock's.
+#[test]
+fn a_text_cast_to_timestamp_is_a_time_of_the_sessions_zone() {
+    let Some((_setup, mut client)) = start() else {
+        return;
+    };
+    for text in [
+        "2024-01-01 00:30:00",
+        "2024-01-01T00:30:00.000000",
+        "2024-01-01 00:30:00+07",
+        "2024-03-31 02:30:00",
+        "2024-10-27 02:30:00",
+        "2024-10-27 02:30:00-03",
+    ] {
+        for table in ["event", "plain"] {
+            let insert = format!(
+                "INSERT INTO {table} (id, seen, same) VALUES (90, '{text}'::timestamp, \
+                 CAST('{text}' AS timestamp))"
+            );
+            client.batch_execute(&insert).expect(&insert);
+        }
+        for query in [
+            format!(
+                "SELECT id, seen, same FROM event WHERE seen = '{text}'::timestamp ORDER BY id"
+            ),
+            format!("SELECT id FROM event WHERE seen < '{text}'::timestamp ORDER BY id"),
+            format!("SELECT id FROM event WHERE same = timestamp '{text}' ORDER BY id"),
+        ] {
+            let wanted = answer(&mut client, &query.replace("event", "plain"));
+            let wanted = wanted.expect("a query of plain SQL");
+            assert_eq!(
+                answer(&mut client, &query).expect(&query),
+                wanted,
+                "{query}"
+            );
+        }
+        client
+            .batch_execute("DELETE FROM event WHERE id = 90; DELETE FROM plain WHERE id = 90")
+            .expect("deleted");
+    }
+}

@@ -376,12 +376,7 @@ fn meant(plan: Plan, schema: &Schema) -> Plan {
 
 /// Reports on the statements of a text, each by itself: a refused one does not hide the others.
 pub fn statements(text: &str, schema: &Schema) -> Vec<StatementReport> {
-    let lexemes = schema.dialect.lexemes(text);
-    let parts = lexemes.split(|(lexeme, _)| *lexeme == Lexeme::Semicolon);
-    let report = |part: &Part| {
-        // A lexeme that is not closed, as a constant without its last quote, ends behind the text.
-        let end = part.last()?.1.end.min(text.len());
-        let text = &text[part.first()?.1.start..end];
+    let report = |text: &&str| {
         let (how, learnt) = match crate::plan(text, schema) {
             Err(refusal) => (How::Refused(refusal), Vec::new()),
             Ok(mut planned) => {
@@ -390,12 +385,24 @@ pub fn statements(text: &str, schema: &Schema) -> Vec<StatementReport> {
             }
         };
         Some(StatementReport {
-            text: text.to_owned(),
+            text: (*text).to_owned(),
             how,
             learnt,
         })
     };
-    parts.filter_map(report).collect()
+    parts(text, schema).iter().filter_map(report).collect()
+}
+
+/// The statements of a text.
+pub(crate) fn parts<'a>(text: &'a str, schema: &Schema) -> Vec<&'a str> {
+    let lexemes = schema.dialect.lexemes(text);
+    let parts = lexemes.split(|(lexeme, _)| *lexeme == Lexeme::Semicolon);
+    let part = |part: &Part| {
+        // A lexeme that is not closed, as a constant without its last quote, ends behind the text.
+        let end = part.last()?.1.end.min(text.len());
+        Some(&text[part.first()?.1.start..end])
+    };
+    parts.filter_map(part).collect()
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@
 //!    reaches the server sealed, or compared with a plain column by name.
 
 mod conditions;
+mod grouped;
 mod legs;
 mod locked;
 mod semi_joins;
@@ -428,6 +429,12 @@ impl VisitorMut for Occurrences<'_> {
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Refusal> {
         let scope = Scope::of(select, self.schema, |name| self.table(name).ok().flatten());
         self.scopes.push(scope);
+        grouped::complete(
+            select,
+            self.schema,
+            |name| self.table(name).ok().flatten(),
+            |table| self.columns(table),
+        );
         ControlFlow::Continue(())
     }
 

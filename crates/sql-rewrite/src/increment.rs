@@ -217,7 +217,16 @@ fn updated_table<'s>(
 }
 
 /// The protected table that a statement writes.
-pub(crate) fn protected_table<'s>(
+fn protected_table<'s>(factor: &TableFactor, schema: &'s Schema) -> Result<&'s Table, Refusal> {
+    let found = written_table(factor, schema).ok();
+    let found = found.filter(|found| found.is_protected());
+    found.ok_or_else(|| {
+        unsupported("computing a column of a table that is not protected from one that is")
+    })
+}
+
+/// The table that a statement writes.
+pub(crate) fn written_table<'s>(
     factor: &TableFactor,
     schema: &'s Schema,
 ) -> Result<&'s Table, Refusal> {
@@ -229,10 +238,8 @@ pub(crate) fn protected_table<'s>(
         .split(name)
         .ok_or_else(|| unsupported("a computed name"))?;
     let found = schema.find(own.as_deref(), &table);
-    let found = found.filter(|found| found.kind == RelationKind::Table && found.is_protected());
-    found.ok_or_else(|| {
-        unsupported("computing a column of a table that is not protected from one that is")
-    })
+    let found = found.filter(|found| found.kind == RelationKind::Table);
+    found.ok_or_else(|| unsupported("writing what is no table by what the finisher finds"))
 }
 
 /// Refuses a query in what the server does row by row: for the second row it would see what was

@@ -20,6 +20,7 @@ mod locks;
 mod mention;
 mod schema;
 mod statement;
+pub mod suggest;
 mod type_limits;
 mod uses;
 mod verify;

@@ -69,6 +69,18 @@ pub const STATEMENTS: &[&str] = &[
      BY score, day, count",
     "SELECT score, day, sum(amount), grouping(score, day) FROM account GROUP BY ROLLUP (score, \
      day) ORDER BY 1, 2, 3, 4",
+    // A primary key in GROUP BY determines the other columns.
+    "SELECT a.id, round(a.amount), a.note, count(e.number) FROM account a LEFT JOIN entry e ON \
+     e.account_id = a.id GROUP BY a.id ORDER BY 1",
+    "SELECT id, plain, upper(note), label FROM account GROUP BY 1 ORDER BY 1",
+    "SELECT account.id, extract(year FROM day) FROM account GROUP BY account.id, score HAVING \
+     reverse(account.note) <> '' ORDER BY 1",
+    "SELECT account_id, number, reverse(memo), count(*) FROM entry GROUP BY account_id, number \
+     ORDER BY 1, 2",
+    "SELECT id, (SELECT reverse(a.note) FROM entry WHERE account_id = a.id LIMIT 1), count(*) \
+     FROM account a GROUP BY id ORDER BY 1",
+    "SELECT score, reverse(note) FROM account GROUP BY score",
+    "SELECT account_id, reverse(memo) FROM entry GROUP BY account_id",
     "SELECT array_agg(score ORDER BY id) FROM account",
     "SELECT json_agg(note ORDER BY id), json_object_agg(id, amount) FROM account",
     "SELECT json_build_object('id', id, 'note', note, 'day', day) FROM account ORDER BY plain, id",
@@ -227,4 +239,11 @@ pub const STATEMENTS: &[&str] = &[
     "DELETE FROM entry WHERE value > (SELECT avg(value) FROM entry) RETURNING account_id, memo",
     "DELETE FROM archive WHERE NOT EXISTS (SELECT 1 FROM account a WHERE a.note = archive.note)",
     "DELETE FROM account WHERE round(amount) = 10",
+    // Rows of a plain table, found by protected columns.
+    "DELETE FROM open WHERE id IN (SELECT score - 6 FROM account WHERE note IS NULL)",
+    "DELETE FROM open o USING account a WHERE a.score = o.id + 4 AND reverse(a.note) <> '' \
+     RETURNING o.id",
+    "UPDATE open SET word = $1 WHERE id < (SELECT max(score) - 5 FROM account) ## three",
+    "UPDATE open o SET word = 'x' || o.word FROM account a WHERE a.score = o.id + 4 RETURNING \
+     o.word",
 ];

@@ -243,6 +243,10 @@ pub const STATEMENTS: &[&str] = &[
     "SELECT id, score FROM account WHERE id = $1 FOR UPDATE ## 1",
     "SELECT id FROM account WHERE name = $1 FOR UPDATE SKIP LOCKED ## CANARYbob",
     "SELECT id FROM account WHERE score = 5 FOR UPDATE SKIP LOCKED",
+    "SELECT a.id, e.number FROM account a JOIN entry e ON e.account_id = a.id WHERE a.id = $1 FOR \
+     UPDATE OF a, e ## 2",
+    "SELECT a.id FROM account a JOIN entry e ON e.account_id = a.id WHERE a.id = $1 FOR NO KEY \
+     UPDATE OF a, e NOWAIT ## 2",
     "SELECT id FROM account ORDER BY plain LIMIT 1 FOR UPDATE SKIP LOCKED",
     "SELECT id FROM account WHERE name = $1 FOR NO KEY UPDATE NOWAIT ## CANARYbob",
     "SELECT id FROM account ORDER BY score LIMIT 1 FOR UPDATE SKIP LOCKED ## refused: LOCKED",

@@ -1,7 +1,7 @@
 //! Constants and parameters of a statement, and whether they fit a column.
 
 use column_value::{LogicalType, Value as Constantly};
-use semantics_postgres::ValueText;
+use semantics_postgres::{TextContext, ValueText};
 use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, UnaryOperator, Value};
 use sqlstate::SqlState;
 
@@ -132,6 +132,7 @@ impl Constant {
             // It is rounded to the same digits, and kept to the same range.
             self.cast = self.cast.filter(|cast| *cast != logical);
         }
+        self.read_local_time(logical);
         if let Some(cast) = self.cast
             && (!self.cast_changes_nothing(cast, logical)
                 || self.is_compared_as_text(logical, purpose))
@@ -151,6 +152,30 @@ impl Constant {
             .with_hint("Cast the constant, or write it in quotes."));
         }
         Ok(self.source)
+    }
+
+    /// A text that is cast to `timestamp` beside a `timestamptz` is a time of the session's zone,
+    /// whatever zone it names: without that zone it means the same for the column.
+    fn read_local_time(&mut self, logical: LogicalType) {
+        let (Source::Literal(Literal::Text(text)), Some(LogicalType::Timestamp)) =
+            (&self.source, self.cast)
+        else {
+            return;
+        };
+        // Other texts may depend on settings or on the moment.
+        let begins_with_year = text.len() > 4
+            && text.as_bytes()[..4].iter().all(u8::is_ascii_digit)
+            && text.as_bytes()[4] == b'-';
+        if logical != LogicalType::TimestampTz || !begins_with_year {
+            return;
+        }
+        let context = TextContext::default();
+        let value = Constantly::from_text(text, LogicalType::Timestamp, &context);
+        if let Ok(value) = value {
+            let text = value.to_text(LogicalType::Timestamp, &context);
+            self.source = Source::Literal(Literal::Text(text));
+            self.cast = None;
+        }
     }
 
     /// Whether a `char` is compared with it as a `text`, in which blanks at the end count, and it

@@ -19,7 +19,7 @@ use crate::analysis::{Analysis, Constant, Outputs, Relation, Scope, output_list,
 use crate::dialect::marks;
 use crate::dialect::postgres::finisher;
 use crate::increment::{
-    has_query, locate_rows, locked_as_written, part_assignments, protected_table,
+    has_query, locate_rows, locked_as_written, part_assignments, written_table,
 };
 use crate::{
     ColumnId, Dialect, FinisherWrite, Form, Output, Plan, Purpose, Refusal, Schema, Source, Table,
@@ -119,7 +119,7 @@ struct Target<'s> {
 
 impl<'s> Target<'s> {
     fn of(factor: &TableWithJoins, schema: &'s Schema) -> Result<Self, Refusal> {
-        let table = protected_table(&factor.relation, schema)?;
+        let table = written_table(&factor.relation, schema)?;
         let TableFactor::Table { name, alias, .. } = &factor.relation else {
             return Err(unsupported("a statement that writes what is no table"));
         };

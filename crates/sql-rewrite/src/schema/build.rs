@@ -97,6 +97,11 @@ impl Schema {
     }
 }
 
+/// The problem of a column with a default in the server.
+pub(crate) const DEFAULT_IN_SERVER: &str = "has a default in the server, which would be stored in \
+                                            clear: drop it there, and write `default = …` in the \
+                                            rule";
+
 /// A schema while it is built.
 struct Building<'a> {
     rules: &'a Rules,
@@ -109,20 +114,20 @@ struct Building<'a> {
     errors: Vec<SchemaError>,
 }
 
-fn text(row: &[Option<String>], index: usize) -> String {
+pub(crate) fn text(row: &[Option<String>], index: usize) -> String {
     row.get(index).cloned().flatten().unwrap_or_default()
 }
 
 /// A number of the catalogue; 0, which is no relation and no column, where there is none.
-fn number<N: std::str::FromStr + Default>(row: &[Option<String>], index: usize) -> N {
+pub(crate) fn number<N: std::str::FromStr + Default>(row: &[Option<String>], index: usize) -> N {
     text(row, index).parse().unwrap_or_default()
 }
 
-fn truth(row: &[Option<String>], index: usize) -> bool {
+pub(crate) fn truth(row: &[Option<String>], index: usize) -> bool {
     matches!(text(row, index).as_str(), "true" | "t")
 }
 
-fn numbers(row: &[Option<String>], index: usize) -> Vec<i16> {
+pub(crate) fn numbers(row: &[Option<String>], index: usize) -> Vec<i16> {
     let list = text(row, index);
     list.split_whitespace()
         .map(|word| word.parse().unwrap_or_default())
@@ -296,11 +301,7 @@ impl<'a> Building<'a> {
                 own.protected = Some(id);
                 not_null = own.not_null;
                 if own.has_default {
-                    problem = Some(
-                        "has a default in the server, which would be stored in clear: drop it \
-                         there, and write `default = …` in the rule"
-                            .to_owned(),
-                    );
+                    problem = Some(DEFAULT_IN_SERVER.to_owned());
                 }
             }
         }
