@@ -56,6 +56,17 @@ pub struct FinishConfig {
     /// The user of the operating system that it runs as. None: that of the proxy. PostgreSQL does
     /// not run as root.
     pub run_as: Option<String>,
+    /// Where the folder of its server is made. None: in memory where the system offers that.
+    pub folder: Option<PathBuf>,
+}
+
+impl FinishConfig {
+    /// Takes its paths as relative to a folder.
+    pub fn resolve(&mut self, folder: &Path) {
+        for path in [&mut self.programs, &mut self.folder].into_iter().flatten() {
+            *path = folder.join(&path);
+        }
+    }
 }
 
 /// A server that answers queries for the proxy.
@@ -64,6 +75,8 @@ pub struct FinishConfig {
 pub enum FinishEngine {
     /// PostgreSQL of the server's own major version, as a child of the proxy.
     Postgres,
+    /// Nothing does.
+    None,
 }
 
 /// `[proxy]`
@@ -351,9 +364,8 @@ impl Config {
         for path in [&mut proxy.logins, &mut proxy.socket].into_iter().flatten() {
             *path = folder.join(&path);
         }
-        let finish = config.finish.as_mut();
-        if let Some(programs) = finish.and_then(|finish| finish.programs.as_mut()) {
-            *programs = folder.join(&programs);
+        if let Some(finish) = &mut config.finish {
+            finish.resolve(folder);
         }
         let password = proxy.watch.as_mut().and_then(|own| own.password.as_mut());
         let password = password.and_then(|password| password.file.as_mut());

@@ -40,6 +40,7 @@ async fn main() {
         collate: "C".to_owned(),
         ctype: "C".to_owned(),
         icu_locale: String::new(),
+        collation_version: String::new(),
     });
     let since = Instant::now();
     ask(&finishers, question(&kind, QUERY, 1)).await;

@@ -1,6 +1,7 @@
 //! A connection to a finisher: one question at a time.
 //!
-//! 1. What was written of values is wiped when it was sent.
+//! 1. What was written of values is wiped when it was sent, and what was read of an answer before
+//!    the connection is kept or closed.
 //! 2. A connection goes on after an answer or an error of the query, and after nothing else: what
 //!    is left on it would be taken for the next answer.
 
@@ -12,6 +13,7 @@ mod statements;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::Arc;
 
 use session_core::{Fault, StatementError};
 use session_postgres::finisher::{
@@ -22,6 +24,7 @@ use wire_postgres::{Malformed, backend, frontend, startup};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::error::broken;
+use crate::order::{OrderCheck, TELL_TREES};
 use input::{Input, InputError, Message};
 use settings::Settings;
 use socket::Socket;
@@ -69,6 +72,8 @@ struct Own {
     output: Zeroizing<Vec<u8>>,
     statements: Statements,
     settings: Settings,
+    /// Queries may not depend on the order of texts.
+    order: Option<Arc<OrderCheck>>,
 }
 
 impl Kept {
@@ -101,6 +106,7 @@ impl Connection {
             output: Zeroizing::default(),
             statements: Statements::default(),
             settings: Settings::default(),
+            order: None,
         };
         let mut connection = Self { socket, own };
         let parameters: Vec<(&[u8], &[u8])> = parameters
@@ -129,6 +135,13 @@ impl Connection {
             socket: self.socket.into_std(),
             own: self.own,
         })
+    }
+
+    /// Refuses queries from now on that depend on the order of texts.
+    pub(crate) async fn check_order(&mut self, order: Arc<OrderCheck>) -> Result<(), Failure> {
+        self.simple(TELL_TREES).await?;
+        self.own.order = Some(order);
+        Ok(())
     }
 
     /// Executes statements without parameters. Returns the rows of all.
@@ -197,9 +210,16 @@ impl Connection {
             parameter_types: Vec::new(),
             row_description: Vec::new(),
         };
+        let mut tree = None;
         self.converse(ROW_SIZE_MAX, |message| {
             let body = message.body();
             match message.kind {
+                backend::kind::NOTICE => {
+                    let fields = backend::read_fields(body)?;
+                    let detail = fields.iter().find(|(letter, _)| *letter == b'D');
+                    let text = detail.map(|(_, text)| String::from_utf8_lossy(text).into_owned());
+                    tree = tree.take().or(text);
+                }
                 backend::kind::PARAMETER_DESCRIPTION => {
                     described.parameter_types = backend::read_parameter_description(body)?;
                 }
@@ -209,9 +229,23 @@ impl Connection {
             Ok(())
         })
         .await?;
+        if let Some(order) = &self.own.order
+            && let Err(refusal) = order.check(tree.as_deref())
+        {
+            self.close(&name).await?;
+            return Err(Failure::Query(refusal));
+        }
         self.own.statements.add(request, name, described);
         let prepared = self.own.statements.find(request);
         prepared.ok_or_else(|| Failure::Last(StatementError::defect("a statement is not kept")))
+    }
+
+    async fn close(&mut self, name: &str) -> Result<(), Failure> {
+        let target = frontend::Target::Statement(name.as_bytes());
+        frontend::write_target(frontend::kind::CLOSE, target, &mut self.own.output);
+        backend::write_empty(frontend::kind::SYNC, &mut self.own.output);
+        self.send().await?;
+        self.converse(ROW_SIZE_MAX, |_| Ok(())).await
     }
 
     async fn execute(
@@ -223,13 +257,12 @@ impl Connection {
         self.send().await?;
         let mut rows = FinisherRows {
             row_description: statement.described.row_description.clone(),
-            messages: Vec::new(),
+            messages: Zeroizing::default(),
             count: 0,
         };
         self.converse(execution.answer_size_max, |message| {
             if message.kind == backend::kind::DATA_ROW {
-                rows.messages.extend_from_slice(message.whole);
-                rows.count += 1;
+                rows.push(message.whole);
             }
             Ok(())
         })
@@ -311,9 +344,11 @@ impl Connection {
                     }
                     failed = Some(error.error);
                 }
-                backend::kind::NOTICE
-                | backend::kind::PARAMETER_STATUS
-                | backend::kind::NOTIFICATION => continue,
+                backend::kind::NOTICE => {
+                    take(message).map_err(unreadable)?;
+                    continue;
+                }
+                backend::kind::PARAMETER_STATUS | backend::kind::NOTIFICATION => continue,
                 backend::kind::COPY_IN | backend::kind::COPY_BOTH => {
                     return Err(Failure::Last(StatementError::unsupported(NO_QUERY)));
                 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use session_core::counters::{MetricKind, MetricRow};
+use session_core::counters::{MetricKind, MetricRow, add};
 
 /// Counters of all finishers of a proxy.
 #[derive(Debug, Default)]
@@ -13,14 +13,38 @@ pub struct FinisherCounters {
     pub failed: AtomicU64,
     /// Servers that were started.
     pub started: AtomicU64,
+    /// Those that were started in place of one that had ended.
+    pub restarted: AtomicU64,
+    /// Rows of answers.
+    pub rows: AtomicU64,
+    /// Bytes of values that were computed with, and of answers.
+    pub bytes: AtomicU64,
+    /// Questions that have a connection now.
+    pub busy: AtomicU64,
     /// Time between questions and their answers, summed.
     pub microseconds: AtomicU64,
 }
 
+/// A question that has a connection, counted while it has.
+pub(crate) struct Busy<'a>(&'a AtomicU64);
+
+impl<'a> Busy<'a> {
+    pub(crate) fn new(counters: &'a FinisherCounters) -> Self {
+        add(&counters.busy, 1);
+        Self(&counters.busy)
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl FinisherCounters {
     /// All of them, as metrics.
-    pub fn rows(&self) -> [MetricRow; 4] {
-        use MetricKind::Counter;
+    pub fn rows(&self) -> [MetricRow; 8] {
+        use MetricKind::{Counter, Gauge};
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         [
             (
@@ -40,6 +64,30 @@ impl FinisherCounters {
                 Counter,
                 "Starts of finishers.",
                 of(&self.started),
+            ),
+            (
+                "finisher_restarted_total",
+                Counter,
+                "Starts of finishers in place of one that had ended.",
+                of(&self.restarted),
+            ),
+            (
+                "finisher_rows_total",
+                Counter,
+                "Rows of the finisher's answers.",
+                of(&self.rows),
+            ),
+            (
+                "finisher_bytes_total",
+                Counter,
+                "Bytes of values to the finisher, and of its answers.",
+                of(&self.bytes),
+            ),
+            (
+                "finisher_busy",
+                Gauge,
+                "Connections to the finisher that are in use.",
+                of(&self.busy),
             ),
             (
                 "finisher_microseconds_total",

@@ -10,7 +10,7 @@ use session_core::counters::add;
 use session_postgres::finisher::{FinisherAnswer, FinisherKind, FinisherRequest};
 
 use crate::connection::{Connection, Failure};
-use crate::counters::FinisherCounters;
+use crate::counters::{Busy, FinisherCounters};
 use crate::error::FinisherError;
 use crate::options::FinisherOptions;
 use crate::pool::Pool;
@@ -44,8 +44,31 @@ impl Finishers {
     }
 
     /// Whether there is a finisher for servers of this major version: its programs are installed.
+    /// The log is told once of a version that is not.
     pub fn offers(&self, major: u16) -> bool {
-        self.0.programs.find(major).is_some()
+        let offers = self.0.programs.find(major).is_some();
+        if !offers && self.0.programs.is_missed_anew(major) {
+            tracing::warn!(
+                "the server is PostgreSQL {major}, and its programs are not installed on this \
+                 machine: statements that need the finisher are refused. Install them, or name \
+                 their folder ([finish] programs)"
+            );
+        }
+        offers
+    }
+
+    /// Tells the log which versions of PostgreSQL there are programs of.
+    pub fn tell_versions(&self) {
+        let versions = self.0.programs.versions();
+        if versions.is_empty() {
+            tracing::warn!(
+                "no programs of PostgreSQL are found for the finisher: statements that need it are \
+                 refused. Install PostgreSQL of the server's major version, or name the folder of \
+                 its programs ([finish] programs)"
+            );
+            return;
+        }
+        tracing::info!(?versions, "programs of PostgreSQL for the finisher");
     }
 
     /// Answers a question. Waits while as many are being answered as the options allow.
@@ -55,7 +78,14 @@ impl Finishers {
         let since = Instant::now();
         let counters = self.counters();
         add(&counters.asked, 1);
+        let values = request.execution.as_ref();
+        let size = values.map_or(0, |execution| size_of(&execution.values));
+        add(&counters.bytes, size as u64);
         let answer = self.0.answer(&request).await;
+        if let Ok(FinisherAnswer::Rows(rows)) = &answer {
+            add(&counters.rows, rows.count);
+            add(&counters.bytes, rows.messages.len() as u64);
+        }
         let took = u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX);
         add(&counters.microseconds, took);
         answer.unwrap_or_else(|error| {
@@ -91,6 +121,7 @@ impl Inner {
     async fn answer(&self, request: &FinisherRequest) -> Result<FinisherAnswer, StatementError> {
         check(request)?;
         let _place = self.pool.place().await;
+        let _busy = Busy::new(&self.counters);
         if let Some(mut connection) = self.pool.take(request) {
             let answer = connection.answer(request).await;
             // A kept connection may have broken unseen. A query changes nothing: it is asked again.
@@ -139,6 +170,10 @@ impl Inner {
     fn servers(&self) -> std::sync::MutexGuard<'_, HashMap<u16, Arc<Server>>> {
         self.servers.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn size_of(values: &[Option<Vec<u8>>]) -> usize {
+    values.iter().flatten().map(Vec::len).sum()
 }
 
 /// What no message of the protocol can carry is a defect of who asks.

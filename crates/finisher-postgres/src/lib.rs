@@ -6,6 +6,8 @@
 //!   own in memory (`folder`), and ends with this process however that ends (`keeper`).
 //! - It has a database for each locale that it is asked for, and a role that may call functions
 //!   which compute, and do nothing else (`walls`).
+//! - Where the server's rules of the locale have another version than this machine's, queries that
+//!   depend on them are refused (`order`).
 //! - Questions are asked over connections that are kept (`pool`), each with the statements that it
 //!   has prepared (`connection`).
 //!
@@ -25,6 +27,7 @@ mod finishers;
 mod folder;
 mod keeper;
 mod options;
+mod order;
 mod pool;
 mod programs;
 mod server;

@@ -1,6 +1,6 @@
 //! Finds PostgreSQL's programs by their major version.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,6 +9,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// The first version with every setting that the server is started with.
 const MAJOR_MIN: u16 = 13;
+/// Up to this version, packages are looked for when the proxy starts.
+const MAJOR_LOOKED_FOR: u16 = 40;
 
 /// Where programs are, and what was found there.
 #[derive(Debug)]
@@ -17,6 +19,8 @@ pub(crate) struct Programs {
     found: Mutex<HashMap<u16, PathBuf>>,
     /// Folders whose programs were asked for their version. None: they did not say.
     asked: Mutex<HashMap<PathBuf, Option<u16>>>,
+    /// Versions that were looked for and not found.
+    missed: Mutex<HashSet<u16>>,
 }
 
 impl Programs {
@@ -25,7 +29,20 @@ impl Programs {
             folder,
             found: Mutex::default(),
             asked: Mutex::default(),
+            missed: Mutex::default(),
         }
+    }
+
+    /// Whether a version that is not there is missed for the first time.
+    pub(crate) fn is_missed_anew(&self, major: u16) -> bool {
+        let missed = self.missed.lock();
+        missed.unwrap_or_else(PoisonError::into_inner).insert(major)
+    }
+
+    /// The versions that are there.
+    pub(crate) fn versions(&self) -> Vec<u16> {
+        let all = MAJOR_MIN..=MAJOR_LOOKED_FOR;
+        all.filter(|&major| self.find(major).is_some()).collect()
     }
 
     /// The folder with `postgres` and `initdb` of a major version.

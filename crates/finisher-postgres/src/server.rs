@@ -17,6 +17,7 @@ use crate::error::FinisherError;
 use crate::folder::{Owner, Place, PrivateFolder};
 use crate::keeper::{Keeper, Start};
 use crate::options::FinisherOptions;
+use crate::order::OrderCheck;
 use crate::walls;
 
 /// The name that the server gives its socket, by its port.
@@ -50,6 +51,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     running: Option<Running>,
+    /// It has run before, and has not been told to end.
+    has_run: bool,
     /// When the last start failed, and why.
     failed: Option<(Instant, Arc<FinisherError>)>,
 }
@@ -71,6 +74,8 @@ pub(crate) struct Database {
     socket: Arc<Path>,
     name: Arc<str>,
     pub(crate) collation_version: Option<Arc<str>>,
+    /// The server's rules have another version.
+    order: Option<Arc<OrderCheck>>,
 }
 
 impl Server {
@@ -134,7 +139,10 @@ impl Server {
 
     /// Ends it, and waits for that.
     pub(crate) async fn end(&self) {
-        let running = self.state.lock().await.running.take();
+        let mut state = self.state.lock().await;
+        state.has_run = false;
+        let running = state.running.take();
+        drop(state);
         if let Some(running) = running {
             // It fails when the runtime ends, and then nobody waits.
             drop(spawn_blocking(move || running.keeper.end()).await);
@@ -145,7 +153,12 @@ impl Server {
 impl Database {
     async fn connect(&self) -> Result<Connection, FinisherError> {
         let parameters = walls::query_parameters(&self.name);
-        connect(&self.socket, &parameters).await
+        let mut connection = connect(&self.socket, &parameters).await?;
+        if let Some(order) = &self.order {
+            let checked = connection.check_order(Arc::clone(order)).await;
+            checked.map_err(walls::refused)?;
+        }
+        Ok(connection)
     }
 }
 
@@ -179,7 +192,12 @@ impl Shared {
                 return Err(Arc::clone(error));
             }
             match self.start().await {
-                Ok(running) => state.running = Some(running),
+                Ok(running) => {
+                    state.running = Some(running);
+                    if std::mem::replace(&mut state.has_run, true) {
+                        add(&self.counters.restarted, 1);
+                    }
+                }
                 Err(error) => {
                     tracing::error!(major = self.major, %error, "the finisher does not start");
                     let error = Arc::new(error);
@@ -289,10 +307,26 @@ impl Running {
         let mut owner = connect(&self.socket, &walls::owner_parameters(&name)).await?;
         walls::wall_in(&mut owner).await?;
         let version = walls::collation_version(&mut owner, kind.major).await?;
+        let (servers, own) = (kind.collation_version.as_str(), version.as_deref());
+        let order = match servers.is_empty() || own == Some(servers) {
+            true => None,
+            false => {
+                tracing::warn!(
+                    locale = kind.collate,
+                    server = servers,
+                    here = own,
+                    "the server's locale has another version than this machine's: the finisher \
+                     refuses queries that sort texts by it"
+                );
+                let answers = walls::orders(&mut owner).await?;
+                Some(Arc::new(OrderCheck::new(answers, servers, own)))
+            }
+        };
         let database = Database {
             socket: Arc::clone(&self.socket),
             name: name.into(),
             collation_version: version.map(Into::into),
+            order,
         };
         self.databases.insert(kind.clone(), database.clone());
         Ok(database)

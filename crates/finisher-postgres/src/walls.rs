@@ -9,6 +9,8 @@
 //! 2. The role of queries may read no table, write nothing, and execute no function that is
 //!    volatile or looks at the server.
 
+use std::collections::HashSet;
+
 use session_core::StatementError;
 use session_postgres::finisher::FinisherKind;
 use sqlstate::SqlState;
@@ -16,6 +18,7 @@ use sqlstate::SqlState;
 use crate::connection::{Connection, Failure};
 use crate::error::FinisherError;
 use crate::options::FinisherOptions;
+use crate::order;
 
 /// The superuser, who sets up databases. `keeper` has its name, too.
 pub(crate) const OWNER: &str = "strongroom_owner";
@@ -263,6 +266,18 @@ WHERE p.pronamespace = 'pg_catalog'::regnamespace
   AND NOT EXISTS (SELECT FROM pg_amproc a WHERE p.oid = a.amproc)
 ";
 
+/// What compares for order in a database, on a connection of the superuser to it.
+pub(crate) async fn orders(
+    owner: &mut Connection,
+) -> Result<[HashSet<String>; order::QUERIES.len()], FinisherError> {
+    let mut answers = [const { None }; order::QUERIES.len()];
+    for (answer, sql) in answers.iter_mut().zip(order::QUERIES) {
+        let rows = owner.simple(sql).await.map_err(refused)?;
+        *answer = Some(rows.into_iter().flatten().flatten().collect());
+    }
+    Ok(answers.map(Option::unwrap_or_default))
+}
+
 /// The version of the rules by which a database sorts texts, on a connection of the superuser to
 /// it. None: the rules have no version, as those of C.
 pub(crate) async fn collation_version(
@@ -310,6 +325,7 @@ mod tests {
             collate: "C".to_owned(),
             ctype: "a'b".to_owned(),
             icu_locale: "de-x".to_owned(),
+            collation_version: String::new(),
         };
         let clauses = |major, provider| locale_clauses(&kind(major, provider)).ok();
         let of = |text: &str| Some(format!("LC_COLLATE 'C' LC_CTYPE 'a''b' {text}"));

@@ -12,6 +12,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use finisher_postgres::Finishers;
 use session_core::Protection;
 use tokio::io::{Empty, empty};
 use tokio_postgres::config::{Host, SslMode, SslNegotiation, TargetSessionAttrs};
@@ -39,6 +40,7 @@ struct Shared {
     protection: Arc<Protection>,
     message_size_max: usize,
     tls: Tls,
+    finishers: Option<Finishers>,
 }
 
 impl fmt::Debug for Connector {
@@ -93,11 +95,12 @@ impl Connector {
     /// See [`OptionsError`].
     pub fn new(options: Options) -> Result<Self, OptionsError> {
         let message_size_max = options.message_size_max();
-        let (protection, tls) = options.open()?;
+        let opened = options.open()?;
         let shared = Shared {
-            protection: Arc::new(protection),
+            protection: Arc::new(opened.protection),
             message_size_max,
-            tls,
+            tls: opened.tls,
+            finishers: opened.finishers,
         };
         Ok(Self {
             shared: Arc::new(shared),
@@ -129,7 +132,16 @@ impl Connector {
         }
     }
 
+    /// Ends the finishers, and waits until their folders are gone. A later query starts them anew.
+    /// Without this they end after the last connection and connector.
+    pub async fn end_finishers(&self) {
+        if let Some(finishers) = &self.shared.finishers {
+            finishers.end().await;
+        }
+    }
+
     /// Asks the server to stop what it does for a client: [`Client::cancel_token`] gives the token.
+    /// What a finisher computes goes on, until the client is dropped or its 30 seconds are over.
     /// `config` is the one that the client was connected by.
     ///
     /// # Errors
@@ -163,6 +175,7 @@ impl Connector {
             protection: Arc::clone(&self.shared.protection),
             server: server.into(),
             message_size_max: self.shared.message_size_max,
+            finishers: self.shared.finishers.clone(),
         }
     }
 }

@@ -2,9 +2,14 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
-use configuration::{ConfigError, KeysConfig, KeysError, Parts, ProxyConfig, TlsError, read_toml};
+use configuration::{
+    ConfigError, FinishConfig, FinishEngine, KeysConfig, KeysError, Parts, ProxyConfig, TlsError,
+    read_toml,
+};
 use crypto::secret::Key;
+use finisher_postgres::{FinisherOptions, Finishers};
 use rustls::ClientConfig;
 use session_core::{CHECK_INTERVAL, Protection, Root};
 use sql_plan::{Rules, RulesError};
@@ -21,6 +26,14 @@ pub struct Options {
     tls: Tls,
     /// Whose limits hold. None: those that the proxy has by itself.
     limits: Option<ProxyConfig>,
+    finish: Option<FinishConfig>,
+}
+
+/// What the connections of a connector share.
+pub(crate) struct Opened {
+    pub(crate) protection: Protection,
+    pub(crate) tls: Tls,
+    pub(crate) finishers: Option<Finishers>,
 }
 
 enum Source {
@@ -63,9 +76,9 @@ impl fmt::Debug for Options {
 }
 
 impl Options {
-    /// Reads `[keys]` and `[columns]` of a configuration file. It may be that of the proxy: of
-    /// `[proxy]` the limits are taken and the authorities of `server_tls`; all else there is the
-    /// proxy's own business.
+    /// Reads `[keys]`, `[columns]` and `[finish]` of a configuration file. It may be that of the
+    /// proxy: of `[proxy]` the limits are taken and the authorities of `server_tls`; all else there
+    /// is the proxy's own business.
     ///
     /// # Errors
     /// The file, or its authorities. Rules and key are looked at when the connector is made.
@@ -83,6 +96,10 @@ impl Options {
                 options.tls.name = tls.name;
             }
             options.limits = Some(proxy);
+        }
+        options.finish = file.finish;
+        if let Some(finish) = &mut options.finish {
+            finish.resolve(folder);
         }
         Ok(options)
     }
@@ -106,6 +123,7 @@ impl Options {
                 name: None,
             },
             limits: None,
+            finish: None,
         }
     }
 
@@ -140,7 +158,7 @@ impl Options {
     }
 
     /// What connections share.
-    pub(crate) fn open(self) -> Result<(Protection, Tls), OptionsError> {
+    pub(crate) fn open(self) -> Result<Opened, OptionsError> {
         if self.rules.tables.is_empty() {
             return Err(OptionsError::NoRules);
         }
@@ -150,10 +168,31 @@ impl Options {
             Source::Named(keys) => keys.read()?,
         };
         let protection = Protection::new(self.rules, root, configuration::now);
-        let protection = match &self.limits {
+        let mut protection = match &self.limits {
             Some(proxy) => proxy.limit(protection),
             None => protection.with_check_interval(CHECK_INTERVAL),
         };
-        Ok((protection, self.tls))
+        let finishers = self.finish.as_ref().and_then(finishers);
+        if let Some(finishers) = finishers.clone() {
+            protection = protection.with_finisher(Arc::new(move |major| finishers.offers(major)));
+        }
+        Ok(Opened {
+            protection,
+            tls: self.tls,
+            finishers,
+        })
+    }
+}
+
+/// Servers of the program's own, by `[finish]`. None is started before it is needed.
+fn finishers(finish: &FinishConfig) -> Option<Finishers> {
+    match finish.engine {
+        FinishEngine::None => None,
+        FinishEngine::Postgres => Some(Finishers::new(FinisherOptions {
+            programs: finish.programs.clone(),
+            run_as: finish.run_as.clone(),
+            folder: finish.folder.clone(),
+            ..FinisherOptions::default()
+        })),
     }
 }

@@ -19,9 +19,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
-use session_core::{Database, Outbox, Protection};
+use finisher_postgres::Finishers;
+use session_core::{Database, Outbox, Protection, StatementError};
+use session_postgres::finisher::FinisherAnswer;
 use session_postgres::{Session, Terms};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::task::JoinSet;
 use wire_postgres::startup::{self, First, Startup};
 
 /// What one read of the server takes at most, and what one write hands on.
@@ -43,6 +46,8 @@ pub(crate) struct Begin {
     pub server: Arc<str>,
     /// Largest message that is looked into.
     pub message_size_max: usize,
+    /// Servers of this program's own that answer queries. None: there are none.
+    pub finishers: Option<Finishers>,
 }
 
 /// A connection to the server, of which the client sees the plain side. Neither side is printed.
@@ -56,6 +61,9 @@ pub struct SealedStream<S> {
     writer: Option<Waker>,
     /// Why there was nothing more to read or to write.
     lost: Option<io::Error>,
+    finishers: Option<Finishers>,
+    /// The question to the finisher, at most one. It ends with the connection.
+    finishing: JoinSet<FinisherAnswer>,
 }
 
 enum SessionState {
@@ -92,6 +100,8 @@ impl<S> SealedStream<S> {
     /// `is_tls`: whether `stream` is encrypted.
     pub(crate) fn new(stream: S, is_tls: bool, begin: Begin) -> Self {
         Self {
+            finishers: begin.finishers.clone(),
+            finishing: JoinSet::new(),
             stream,
             is_tls,
             state: SessionState::Beginning(begin, Vec::new()),
@@ -192,6 +202,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SealedStream<S> {
         received
     }
 
+    /// Takes a question to the finisher, and its answer to the session. Ready: the session goes on.
+    fn poll_finisher(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let SessionState::Begun(session) = &mut self.state else {
+            return Poll::Pending;
+        };
+        if let Some(finishers) = &self.finishers
+            && let Some(request) = session.take_finisher_request()
+        {
+            let finishers = finishers.clone();
+            self.finishing
+                .spawn(async move { finishers.ask(request).await });
+        }
+        let Some(answer) = ready!(self.finishing.poll_join_next(context)) else {
+            return Poll::Pending;
+        };
+        session.finisher_answered(answer.unwrap_or_else(|_| {
+            FinisherAnswer::Failed(StatementError::defect("the finisher's task has failed"))
+        }));
+        Poll::Ready(())
+    }
+
     /// The client's first packet, or a piece of it.
     fn begin(&mut self, bytes: &[u8]) -> Result<(), FirstError> {
         if let SessionState::Beginning(begin, packet) = &mut self.state {
@@ -247,12 +278,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for SealedStream<S> {
                     return Poll::Ready(this.lost.take().map_or(Ok(()), Err));
                 }
             }
-            let received = this.poll_receive(context);
+            let answered = this.poll_finisher(context);
+            // While the finisher computes, nothing of the server is taken.
+            let received = match this.finishing.is_empty() {
+                true => this.poll_receive(context),
+                false => Poll::Pending,
+            };
             // The session may have answered the server, or have waited for what it said. Where the
             // server does not take it, this task is woken when it does, and reads on meanwhile.
             let _ = this.poll_send(context);
             this.wake_writer();
-            if received.is_pending() {
+            if received.is_pending() && answered.is_pending() {
                 this.reader = Some(context.waker().clone());
                 return Poll::Pending;
             }
@@ -282,7 +318,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for SealedStream<S> {
             SessionState::Begun(session) if session.wants_client() => {
                 let waiting = session.to_client.waiting();
                 session.client_bytes(&bytes[..size]);
-                if session.to_client.waiting() > waiting || session.has_ended() {
+                // A reader also takes questions to the finisher.
+                if session.to_client.waiting() > waiting || !session.wants_server() {
                     this.wake_reader();
                 }
             }

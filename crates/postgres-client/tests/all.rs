@@ -4,6 +4,7 @@ mod common;
 mod connections;
 mod copy;
 mod example;
+mod finisher;
 mod pool;
 mod statements;
 mod tls;

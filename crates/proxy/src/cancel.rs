@@ -2,13 +2,15 @@
 //!
 //! A client is told the number of the server's process, as `pg_backend_pid()` and `NOTIFY` tell it,
 //! and a secret of the proxy's own. So its request, which comes by a connection of its own, finds
-//! the server's secret.
+//! the server's secret. While the finisher computes for the session, the request ends that: the
+//! server's process has nothing to cancel.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use session_postgres::ServerKey;
 use subtle::ConstantTimeEq;
+use tokio::task::AbortHandle;
 
 /// A session of the registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,6 +36,19 @@ struct Entries {
 struct Entry {
     key: [u8; 32],
     server: Option<ServerKey>,
+    /// The question to the finisher that was asked last.
+    asking: Option<AbortHandle>,
+}
+
+impl Entry {
+    fn knows(&self, key: &[u8]) -> bool {
+        let Some(server) = &self.server else {
+            return false;
+        };
+        // The client was told as many bytes as the server's secret has.
+        let own = &self.key[..server.key.len().min(self.key.len())];
+        own.ct_eq(key).into()
+    }
 }
 
 impl CancelRegistry {
@@ -47,7 +62,12 @@ impl CancelRegistry {
         let mut entries = self.lock();
         entries.last += 1;
         let ticket = Ticket(entries.last);
-        entries.entries.insert(ticket, Entry { key, server: None });
+        let entry = Entry {
+            key,
+            server: None,
+            asking: None,
+        };
+        entries.entries.insert(ticket, entry);
         Ok((ticket, key))
     }
 
@@ -63,6 +83,23 @@ impl CancelRegistry {
         entries.tickets.entry(process_id).or_default().push(ticket);
     }
 
+    /// Notes a question to the finisher.
+    pub fn asks(&self, ticket: Ticket, asking: AbortHandle) {
+        if let Some(entry) = self.lock().entries.get_mut(&ticket) {
+            entry.asking = Some(asking);
+        }
+    }
+
+    /// Ends the question that the finisher computes for a session, for whoever knows its secret.
+    /// False: there is none.
+    pub fn end_question(&self, process_id: u32, key: &[u8]) -> bool {
+        let entries = self.lock();
+        let asking = entries.of(process_id).find(|entry| entry.knows(key));
+        let asking = asking.and_then(|entry| entry.asking.as_ref());
+        let asking = asking.filter(|asking| !asking.is_finished());
+        asking.map(AbortHandle::abort).is_some()
+    }
+
     /// The session is over.
     pub fn leave(&self, ticket: Ticket) {
         let mut entries = self.lock();
@@ -73,14 +110,8 @@ impl CancelRegistry {
     /// The server's secret, for whoever knows the proxy's.
     pub fn find(&self, process_id: u32, key: &[u8]) -> Option<ServerKey> {
         let entries = self.lock();
-        let tickets = entries.tickets.get(&process_id)?.iter();
-        let mut known = tickets.filter_map(|ticket| entries.entries.get(ticket));
-        known.find_map(|entry| {
-            let server = entry.server.as_ref()?;
-            // The client was told as many bytes as the server's secret has.
-            let own = &entry.key[..server.key.len().min(entry.key.len())];
-            bool::from(own.ct_eq(key)).then(|| server.clone())
-        })
+        let entry = entries.of(process_id).find(|entry| entry.knows(key))?;
+        entry.server.clone()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Entries> {
@@ -90,6 +121,12 @@ impl CancelRegistry {
 }
 
 impl Entries {
+    /// Sessions whose process of the server has this number.
+    fn of(&self, process_id: u32) -> impl Iterator<Item = &Entry> {
+        let tickets = self.tickets.get(&process_id).into_iter().flatten();
+        tickets.filter_map(|ticket| self.entries.get(ticket))
+    }
+
     fn forget(&mut self, server: Option<ServerKey>, ticket: Ticket) {
         let Some(process_id) = server.map(|server| server.process_id) else {
             return;

@@ -16,6 +16,7 @@ use session_core::counters::add;
 use session_core::{Outbox, StatementError, Watching};
 use session_postgres::Session;
 use session_postgres::finisher::FinisherAnswer;
+use sqlstate::SqlState;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::futures::OwnedNotified;
 use tokio::task::JoinSet;
@@ -164,14 +165,22 @@ impl Connection {
             let finishers = Arc::clone(finishers);
             // Its sockets belong to the runtime that outlives all workers.
             let asking = async move { finishers.ask(request).await };
-            self.finishing.spawn_on(asking, &self.shared.main);
+            let asking = self.finishing.spawn_on(asking, &self.shared.main);
+            self.shared.cancels.asks(self.ticket, asking);
         }
         let Poll::Ready(Some(answer)) = self.finishing.poll_join_next(context) else {
             return false;
         };
-        self.session.finisher_answered(answer.unwrap_or_else(|_| {
-            FinisherAnswer::Failed(StatementError::defect("the finisher's task has ended"))
-        }));
+        self.session
+            .finisher_answered(answer.unwrap_or_else(|error| {
+                FinisherAnswer::Failed(match error.is_cancelled() {
+                    true => StatementError::statement(
+                        SqlState::QUERY_CANCELED,
+                        "canceling statement due to user request",
+                    ),
+                    false => StatementError::defect("the finisher's task has failed"),
+                })
+            }));
         true
     }
 

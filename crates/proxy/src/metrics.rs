@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use finisher_postgres::FinisherCounters;
 use session_core::Protection;
 use session_core::counters::{Counters, MetricKind};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -14,9 +15,16 @@ use tokio::time::timeout;
 use crate::counters::Metrics;
 use crate::shared::Shared;
 
-/// All counters as text; `protection` has its own. `docs/proxy.md` explains each.
-fn text(metrics: &Metrics, protection: Option<&Protection>) -> String {
+/// All counters as text; `protection` has its own, and so has a finisher. `docs/proxy.md` explains
+/// each.
+fn text(
+    metrics: &Metrics,
+    protection: Option<&Protection>,
+    finisher: Option<&FinisherCounters>,
+) -> String {
     let none = Counters::default();
+    let no_finisher = FinisherCounters::default();
+    let finisher = finisher.unwrap_or(&no_finisher);
     let counters = protection.map_or(&none, Protection::counters);
     let plans_cached = protection.map_or(0, Protection::plans_cached);
     let mut text = String::new();
@@ -24,6 +32,7 @@ fn text(metrics: &Metrics, protection: Option<&Protection>) -> String {
         .rows()
         .into_iter()
         .chain(counters.rows(plans_cached))
+        .chain(finisher.rows())
     {
         let kind = match kind {
             MetricKind::Counter => "counter",
@@ -82,7 +91,11 @@ async fn answer(mut socket: TcpStream, shared: &Shared) -> std::io::Result<()> {
     let (status, body) = if is_known {
         (
             "200 OK",
-            text(&shared.metrics, shared.protection.as_deref()),
+            text(
+                &shared.metrics,
+                shared.protection.as_deref(),
+                shared.finishers.as_ref().map(|own| own.counters()),
+            ),
         )
     } else {
         ("404 Not Found", "Only GET /metrics is here.\n".to_owned())
@@ -113,14 +126,14 @@ mod tests {
             cell.split_once('`').map(|(name, _)| name)
         });
         let told: BTreeSet<&str> = names.collect();
-        let text = text(&Metrics::default(), None);
+        let text = text(&Metrics::default(), None, None);
         let rows = text.lines().filter(|line| !line.starts_with('#'));
         let names = rows.filter_map(|row| {
             let (name, count) = row.strip_prefix("strongroom_proxy_")?.split_once(' ')?;
             (count == "0").then_some(name)
         });
         let counted: BTreeSet<&str> = names.collect();
-        assert_eq!(counted.len(), 17);
+        assert_eq!(counted.len(), 25);
         assert_eq!(told, counted);
     }
 }

@@ -10,7 +10,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use configuration::{
-    Config, FinishConfig, KeysError, ProxyConfig, TlsError, socket_path, warn_if_exposed,
+    Config, FinishConfig, FinishEngine, KeysError, ProxyConfig, TlsError, socket_path,
+    warn_if_exposed,
 };
 use finisher_postgres::{FinisherOptions, Finishers};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -114,7 +115,7 @@ impl Server {
     pub fn start(config: &Config) -> Result<Self, StartError> {
         warn_of(config);
         let proxy = config.proxy.clone();
-        let finishers = config.finish.as_ref().map(finishers);
+        let finishers = config.finish.as_ref().and_then(finishers);
         let protection = protection(config, finishers.as_ref())?;
         if let Some(password) = proxy.watch.as_ref().and_then(|own| own.password.as_ref()) {
             password.read()?;
@@ -220,6 +221,9 @@ impl Server {
                 shared.rise_stop_level(2);
                 ended.await;
             }
+            if let Some(finishers) = &shared.finishers {
+                finishers.end().await;
+            }
         });
     }
 }
@@ -311,12 +315,19 @@ fn protection(
 }
 
 /// Servers of the proxy's own, by `[finish]`. None is started before it is needed.
-fn finishers(finish: &FinishConfig) -> Arc<Finishers> {
-    Arc::new(Finishers::new(FinisherOptions {
+fn finishers(finish: &FinishConfig) -> Option<Arc<Finishers>> {
+    match finish.engine {
+        FinishEngine::None => return None,
+        FinishEngine::Postgres => {}
+    }
+    let finishers = Finishers::new(FinisherOptions {
         programs: finish.programs.clone(),
         run_as: finish.run_as.clone(),
+        folder: finish.folder.clone(),
         ..FinisherOptions::default()
-    }))
+    });
+    finishers.tell_versions();
+    Some(Arc::new(finishers))
 }
 
 fn runtime() -> io::Result<Runtime> {

@@ -252,10 +252,9 @@ async fn begin(
         First::TlsRequest | First::GssRequest => return Err(malformed()),
         First::Cancel(request) => {
             add(&shared.metrics.cancels, 1);
-            if let Some(key) = shared.cancels.find(request.process_id, request.key) {
-                let done = timeout_at(deadline, cancel(&key, shared)).await;
-                done.unwrap_or(Ok(())).map_err(StartError::Server)?;
-            }
+            let done = cancel_named(request.process_id, request.key, shared);
+            let done = timeout_at(deadline, done).await;
+            done.unwrap_or(Ok(())).map_err(StartError::Server)?;
             return Ok(None);
         }
         First::Startup(_) if shared.requires_tls() && !client_tls && !is_local => {
@@ -364,6 +363,17 @@ fn verifier(startup: &Startup<'_>, shared: &Shared) -> Option<(String, Option<Ar
     let verifier = verifier.and_then(|user| logins.find(user));
     let is_ours = verifier.is_some() || shared.config.logins_only;
     is_ours.then(|| (String::from_utf8_lossy(user).into_owned(), verifier))
+}
+
+/// Ends what is computed for a session, by the finisher or by the server.
+async fn cancel_named(process_id: u32, key: &[u8], shared: &Shared) -> io::Result<()> {
+    if shared.cancels.end_question(process_id, key) {
+        return Ok(());
+    }
+    match shared.cancels.find(process_id, key) {
+        Some(key) => cancel(&key, shared).await,
+        None => Ok(()),
+    }
 }
 
 /// Passes a request to cancel on. The end of the connection says that the server has taken it.

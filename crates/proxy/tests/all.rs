@@ -14,6 +14,7 @@ mod everyday;
 mod execute;
 mod false_server;
 mod finish;
+mod finisher_operation;
 mod folded;
 mod guards;
 mod hostile;

@@ -208,6 +208,34 @@ fn without_its_programs_statements_are_refused() {
         .expect("made");
     let error = answer(&mut client, YEARS).expect_err("no finisher");
     assert_eq!(code(&error), "0A000", "{error:?}");
+    let hint = error.as_db_error().and_then(|error| error.hint());
+    let hint = hint.expect("a remedy");
+    let number = answer(&mut client, "SHOW server_version_num").expect("shown");
+    let major = number[0].parse::<u32>().expect("a number") / 10_000;
+    assert!(
+        hint.contains(&format!("install PostgreSQL {major} ")),
+        "{hint}"
+    );
+    assert!(hint.contains("[finish] programs"), "{hint}");
+}
+
+#[test]
+fn an_engine_of_none_is_no_finisher() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start_with(RULES, "\n[finish]\nengine = \"none\"\n");
+    let mut client = setup.connect();
+    client
+        .batch_execute("CREATE TABLE item (id integer, name text, price numeric(10,2), made date)")
+        .expect("made");
+    let error = answer(&mut client, YEARS).expect_err("no finisher");
+    assert_eq!(code(&error), "0A000", "{error:?}");
+    let hint = error.as_db_error().and_then(|error| error.hint());
+    assert!(
+        hint.is_none_or(|hint| !hint.contains("install")),
+        "{hint:?}"
+    );
 }
 
 fn start_with_programs(programs: &str) -> Option<Setup> {

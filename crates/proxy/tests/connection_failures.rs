@@ -22,7 +22,7 @@ fn url(address: SocketAddr) -> String {
     format!("postgres://postgres@127.0.0.1:{}/postgres", address.port())
 }
 
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
     listener.local_addr().expect("it is bound").port()
 }
@@ -70,7 +70,7 @@ fn read_until_ready(socket: &mut TcpStream) {
 }
 
 /// The number of a counter of `/metrics`.
-fn metric(port: u16, name: &str) -> u64 {
+pub fn metric(port: u16, name: &str) -> u64 {
     let mut socket = raw(
         SocketAddr::from(([127, 0, 0, 1], port)),
         b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -83,7 +83,7 @@ fn metric(port: u16, name: &str) -> u64 {
     number.unwrap_or_else(|| panic!("{name} is not in {text}"))
 }
 
-fn wait_for(mut is_so: impl FnMut() -> bool) {
+pub fn wait_for(mut is_so: impl FnMut() -> bool) {
     let since = std::time::Instant::now();
     while !is_so() {
         assert!(since.elapsed() < PATIENCE, "it does not come");

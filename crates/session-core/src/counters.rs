@@ -27,7 +27,7 @@ pub struct Counters {
     pub plans: AtomicU64,
     /// Statements that the proxy failed in place of the server.
     pub statements_refused: AtomicU64,
-    /// Those of them that had a plan, which the verifier refused.
+    /// Those of them that had a plan, which the second proof refused.
     pub plans_unproved: AtomicU64,
     /// Looks that found the catalogues changed past all sessions.
     pub schema_changes_noticed: AtomicU64,
@@ -66,7 +66,7 @@ impl Counters {
             (
                 "plans_unproved_total",
                 Counter,
-                "Statements refused because the verifier rejected their plan: a defect.",
+                "Statements refused because the second proof refused their plan: a defect.",
                 of(&self.plans_unproved),
             ),
             (

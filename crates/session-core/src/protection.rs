@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use sql_plan::Rules;
 use sql_rewrite::{Objects, Schema, SessionFacts};
+use sqlstate::SqlState;
 
 use crate::counters::{Counters, add};
 use crate::loaded::Loaded;
@@ -193,6 +194,11 @@ impl Protection {
     pub fn has_finisher(&self, major: u16) -> bool {
         let offers = self.offers_finisher.as_ref();
         offers.is_some_and(|offers| offers(major))
+    }
+
+    /// Whether a finisher is wanted, and cannot be had for servers of this major version.
+    pub fn lacks_finisher(&self, major: u16) -> bool {
+        self.offers_finisher.is_some() && !self.has_finisher(major)
     }
 
     /// The limit of the bytes kept to finish one statement.
@@ -446,7 +452,8 @@ impl Protection {
         text: &str,
         objects: &Objects,
     ) -> Result<Arc<TextPlan>, StatementError> {
-        let planned = sql_rewrite::plan_with(text, &loaded.schema, objects)?;
+        let planned = sql_rewrite::plan_with(text, &loaded.schema, objects);
+        let planned = planned.map_err(|refusal| remedied(refusal.into(), &loaded.schema))?;
         add(&self.counters.plans, 1);
         for one in &planned {
             loaded.note_increments(&one.plan);
@@ -464,4 +471,21 @@ impl Protection {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A refusal, with how to get a finisher, where one is wanted and not there.
+fn remedied(error: StatementError, schema: &Schema) -> StatementError {
+    let major = schema.catalogue.finisher.lacking;
+    let Some(major) = major.filter(|_| error.sqlstate == SqlState::FEATURE_NOT_SUPPORTED) else {
+        return error;
+    };
+    let remedy = format!(
+        "The proxy has no finisher, which answers more statements: install PostgreSQL {major} on \
+         its machine, or name the folder of its programs ([finish] programs)."
+    );
+    let hint = match &error.hint {
+        Some(own) => format!("{own} {remedy}"),
+        None => remedy,
+    };
+    error.hint(hint)
 }

@@ -7,6 +7,9 @@
 use std::sync::Arc;
 
 use session_core::StatementError;
+use zeroize::Zeroizing;
+
+use crate::wiped;
 
 /// What the finisher must have in common with the client's server, so that it computes the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -21,6 +24,9 @@ pub struct FinisherKind {
     pub ctype: String,
     /// The ICU locale of the database. Empty: none.
     pub icu_locale: String,
+    /// The version of the rules by which the database sorts texts. Empty: it has none, or the
+    /// server does not tell.
+    pub collation_version: String,
 }
 
 /// A question for the finisher. Without an execution it asks for types and columns only.
@@ -39,7 +45,7 @@ pub struct FinisherRequest {
     pub execution: Option<FinisherExecution>,
 }
 
-/// Values for a query.
+/// Values for a query. They are wiped when it is dropped.
 #[derive(Clone, PartialEq, Eq)]
 pub struct FinisherExecution {
     /// The format of each parameter: 0 for text, 1 for binary.
@@ -50,6 +56,12 @@ pub struct FinisherExecution {
     pub result_formats: Box<[i16]>,
     /// Limit of the answer, in bytes.
     pub answer_size_max: usize,
+}
+
+impl Drop for FinisherExecution {
+    fn drop(&mut self) {
+        wiped::wipe(&mut self.values);
+    }
 }
 
 impl std::fmt::Debug for FinisherExecution {
@@ -79,15 +91,23 @@ pub struct Described {
     pub row_description: Vec<u8>,
 }
 
-/// Rows of an answer.
+/// Rows of an answer. They are wiped when it is dropped.
 #[derive(Clone, PartialEq, Eq)]
 pub struct FinisherRows {
     /// The body of RowDescription, with all formats 0.
     pub row_description: Vec<u8>,
     /// DataRow messages.
-    pub messages: Vec<u8>,
+    pub messages: Zeroizing<Vec<u8>>,
     /// How many.
     pub count: u64,
+}
+
+impl FinisherRows {
+    /// Takes a DataRow message.
+    pub fn push(&mut self, message: &[u8]) {
+        wiped::extend(&mut self.messages, message);
+        self.count += 1;
+    }
 }
 
 impl std::fmt::Debug for FinisherRows {

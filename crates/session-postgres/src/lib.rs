@@ -8,5 +8,6 @@
 pub mod copy;
 pub mod finisher;
 mod session;
+mod wiped;
 
 pub use session::{ServerKey, Session, Terms, WAITING_MAX};

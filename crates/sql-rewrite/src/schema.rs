@@ -191,6 +191,8 @@ pub struct CatalogueFacts {
 pub struct FinisherFacts {
     /// Whether there is one.
     pub is_there: bool,
+    /// The major version of which the proxy has no programs, though it should have a finisher.
+    pub lacking: Option<u16>,
     /// Names of functions of users, some of which are also names of the server's own.
     pub shadows: Vec<String>,
     /// Types of columns that are the server's own, by number of the relation and of the column.

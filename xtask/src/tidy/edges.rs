@@ -118,6 +118,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         &[
             "configuration",
             "crypto",
+            "finisher-postgres",
             "session-core",
             "session-postgres",
             "sql-plan",

@@ -3,6 +3,7 @@
 use std::io;
 
 use wire_postgres::{FrameError, HEADER_SIZE, Header, Malformed, backend};
+use zeroize::{Zeroize, Zeroizing};
 
 use super::socket::Socket;
 
@@ -31,12 +32,20 @@ pub(crate) enum InputError {
     Malformed(#[from] Malformed),
 }
 
-/// Bytes that were read and not yet taken.
-#[derive(Debug)]
+/// Bytes that were read and not yet taken. All are wiped when it is dropped.
 pub(super) struct Input {
-    bytes: Vec<u8>,
+    bytes: Zeroizing<Vec<u8>>,
     start: usize,
     end: usize,
+    /// How much of the memory was ever used since it was wiped.
+    used: usize,
+}
+
+impl std::fmt::Debug for Input {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The bytes are plaintext.
+        write!(f, "Input({} bytes)", self.end - self.start)
+    }
 }
 
 /// A message, with its header.
@@ -59,9 +68,10 @@ fn is_row(header: Header) -> bool {
 impl Input {
     pub(super) fn new() -> Self {
         Self {
-            bytes: vec![0; SIZE],
+            bytes: Zeroizing::new(vec![0; SIZE]),
             start: 0,
             end: 0,
+            used: 0,
         }
     }
 
@@ -99,7 +109,10 @@ impl Input {
             self.start = 0;
         }
         if size > self.bytes.len() {
-            self.bytes.resize(size, 0);
+            // Growing in place would leave copies behind that nobody wipes.
+            let mut grown = Zeroizing::new(vec![0; size]);
+            grown[..self.end].copy_from_slice(&self.bytes[..self.end]);
+            self.bytes = grown;
         }
         while self.end - self.start < size {
             let read = socket.read(&mut self.bytes[self.end..]).await?;
@@ -107,16 +120,48 @@ impl Input {
                 return Err(InputError::Closed);
             }
             self.end += read;
+            self.used = self.used.max(self.end);
         }
         Ok(())
     }
 
-    /// Whether everything was taken. Gives memory back that a long message needed.
+    /// Whether everything was taken. Then what was read is wiped, and memory is given back that a
+    /// long message needed.
     pub(super) fn is_empty(&mut self) -> bool {
         let is_empty = self.start == self.end;
         if is_empty && self.bytes.len() > KEPT_SIZE_MAX {
             *self = Self::new();
         }
+        if is_empty {
+            self.bytes[..self.used].zeroize();
+            (self.start, self.end, self.used) = (0, 0, 0);
+        }
         is_empty
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_was_read_is_wiped_once_it_is_taken() {
+        let (mut server, own) = UnixStream::pair().expect("sockets");
+        own.set_nonblocking(true).expect("its mode is set");
+        let mut socket = Socket::new(own).expect("watched");
+        let mut input = Input::new();
+        for size in [100, 40_000, 100] {
+            let length = u32::try_from(size + 4).expect("small").to_be_bytes();
+            let message = [&b"D"[..], &length, &vec![b'x'; size]].concat();
+            server.write_all(&message).expect("sent");
+            let taken = input.next(&mut socket, usize::MAX).await.expect("it came");
+            assert_eq!(taken.whole, message);
+            assert!(input.bytes.contains(&b'x'));
+            assert!(input.is_empty());
+            assert!(input.bytes.iter().all(|&byte| byte == 0), "{size}");
+        }
     }
 }

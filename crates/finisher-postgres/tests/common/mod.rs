@@ -56,6 +56,7 @@ pub fn kind(finishers: &Finishers) -> FinisherKind {
         collate: "C".to_owned(),
         ctype: "C".to_owned(),
         icu_locale: String::new(),
+        collation_version: String::new(),
     }
 }
 

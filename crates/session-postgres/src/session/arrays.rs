@@ -1,12 +1,22 @@
 //! Arrays of the values of columns, in PostgreSQL's binary format (`array_recv`).
 
-/// An array while its elements come.
-#[derive(Debug)]
+use zeroize::Zeroizing;
+
+use crate::wiped;
+
+/// An array while its elements come. They are wiped when it is dropped.
 pub(super) struct ArrayBuilder {
     element_type: u32,
     count: u32,
     has_null: bool,
-    elements: Vec<u8>,
+    elements: Zeroizing<Vec<u8>>,
+}
+
+impl std::fmt::Debug for ArrayBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The elements are plaintext.
+        write!(f, "ArrayBuilder({} elements)", self.count)
+    }
 }
 
 impl ArrayBuilder {
@@ -16,16 +26,18 @@ impl ArrayBuilder {
             element_type,
             count: 0,
             has_null: false,
-            elements: Vec::new(),
+            elements: Zeroizing::default(),
         }
     }
 
-    /// Appends an element, written by `value`. False: it is NULL.
+    /// Appends an element, written by `value`, of about so many bytes. False: it is NULL.
     pub(super) fn push<E>(
         &mut self,
+        size: usize,
         value: impl FnOnce(&mut Vec<u8>) -> Result<bool, E>,
     ) -> Result<(), E> {
         let mut is_null = false;
+        wiped::reserve(&mut self.elements, size + 4);
         let written = wire_postgres::backend::write_value(&mut self.elements, |out| {
             let has_value = value(out)?;
             is_null = !has_value;
@@ -73,8 +85,8 @@ mod tests {
             out.extend_from_slice(&[0, 0, 0, 7]);
             Ok::<bool, ()>(true)
         };
-        array.push(one).expect("a value");
-        array.push(|_| Ok::<bool, ()>(false)).expect("NULL");
+        array.push(4, one).expect("a value");
+        array.push(0, |_| Ok::<bool, ()>(false)).expect("NULL");
         // SELECT encode(array_send(ARRAY[7, NULL]), 'hex')
         let server = "00000001000000010000001700000002000000010000000400000007ffffffff";
         let bytes: String = array

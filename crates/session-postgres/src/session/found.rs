@@ -30,7 +30,7 @@ pub(super) fn read_changes(
         return Err(unasked());
     }
     let mut changed = Vec::new();
-    let mut left = &*rows.messages;
+    let mut left = rows.messages.as_slice();
     while !left.is_empty() {
         let header = Header::read(left, usize::MAX).ok().flatten();
         let size = header.map_or(0, |header| header.size);

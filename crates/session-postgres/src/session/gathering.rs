@@ -130,7 +130,11 @@ impl Gathering {
             .ok_or_else(StatementError::other_columns)?;
         for (column, array) in columns.iter().zip(arrays) {
             let value = row[column.output];
-            array.push(|out| write_element(plan, query, column, value, context, out))?;
+            // The binary form of a value may be longer than its sealed one by some bytes.
+            let size = value.map_or(0, |value| 2 * value.len() + 64);
+            array.push(size, |out| {
+                write_element(plan, query, column, value, context, out)
+            })?;
         }
         let size: usize = self.arrays.iter().map(ArrayBuilder::size).sum();
         match size <= self.limits.bytes_max {

@@ -290,7 +290,9 @@ impl SchemaView {
         }
         let fingerprint = load.fingerprint().to_owned();
         let mut schema = self.fit(&sql_rewrite::answers_of(load.answers))?;
-        schema.catalogue.finisher.is_there = self.shared.has_finisher(major_of(session));
+        let major = major_of(session);
+        schema.catalogue.finisher.is_there = self.shared.has_finisher(major);
+        schema.catalogue.finisher.lacking = self.shared.lacks_finisher(major).then_some(major);
         let reading = Reading {
             fingerprint,
             schema,

@@ -255,6 +255,7 @@ impl Settings {
             collate: fact("collate"),
             ctype: fact("ctype"),
             icu_locale: fact("icu_locale"),
+            collation_version: fact("collation_version"),
         };
         let locale = match kind.icu_locale.as_str() {
             "" => &kind.ctype,

@@ -104,6 +104,8 @@ SELECT own.fact, own.kind
                UNION ALL
                SELECT COALESCE(own.columns OPERATOR(pg_catalog.->>) 'daticulocale',
                                own.columns OPERATOR(pg_catalog.->>) 'datlocale'), 'icu_locale'
+               UNION ALL
+               SELECT own.columns OPERATOR(pg_catalog.->>) 'datcollversion', 'collation_version'
               ) AS locale(fact, kind)
          WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()) AS own
  ORDER BY own.place, own.kind, own.fact";
