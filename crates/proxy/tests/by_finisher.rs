@@ -197,19 +197,24 @@ fn settings_of_the_session_are_those_of_the_finisher() {
     assert_eq!(utc, ["2001-01-02 01:00:00+00"]);
 }
 
+/// The hint of the error that refuses a query, as there is no finisher.
+fn refusal_hint(client: &mut Client) -> Option<String> {
+    client
+        .batch_execute("CREATE TABLE item (id integer, name text, price numeric(10,2), made date)")
+        .expect("made");
+    let error = answer(client, YEARS).expect_err("no finisher");
+    assert_eq!(code(&error), "0A000", "{error:?}");
+    let hint = error.as_db_error().and_then(|error| error.hint());
+    hint.map(str::to_owned)
+}
+
 #[test]
 fn without_its_programs_statements_are_refused() {
     let Some(setup) = start_with_programs("/nowhere") else {
         return;
     };
     let mut client = setup.connect();
-    client
-        .batch_execute("CREATE TABLE item (id integer, name text, price numeric(10,2), made date)")
-        .expect("made");
-    let error = answer(&mut client, YEARS).expect_err("no finisher");
-    assert_eq!(code(&error), "0A000", "{error:?}");
-    let hint = error.as_db_error().and_then(|error| error.hint());
-    let hint = hint.expect("a remedy");
+    let hint = refusal_hint(&mut client).expect("a remedy");
     let number = answer(&mut client, "SHOW server_version_num").expect("shown");
     let major = number[0].parse::<u32>().expect("a number") / 10_000;
     assert!(
@@ -225,15 +230,9 @@ fn an_engine_of_none_is_no_finisher() {
         return;
     }
     let setup = Setup::start_with(RULES, "\n[finish]\nengine = \"none\"\n");
-    let mut client = setup.connect();
-    client
-        .batch_execute("CREATE TABLE item (id integer, name text, price numeric(10,2), made date)")
-        .expect("made");
-    let error = answer(&mut client, YEARS).expect_err("no finisher");
-    assert_eq!(code(&error), "0A000", "{error:?}");
-    let hint = error.as_db_error().and_then(|error| error.hint());
+    let hint = refusal_hint(&mut setup.connect());
     assert!(
-        hint.is_none_or(|hint| !hint.contains("install")),
+        !hint.as_ref().is_some_and(|hint| hint.contains("install")),
         "{hint:?}"
     );
 }
