@@ -111,7 +111,7 @@ impl Statement {
             (Source::Parameter(_) | Source::Literal(_), Form::SealedArray(column, purpose)) => {
                 self.seal_array(&hole.source, (column, purpose), inputs, out)
             }
-            (Source::Computed(number), Form::Sealed(..)) => {
+            (Source::Computed(number), _) => {
                 let Some(sealed) = inputs.computed.get(*number).and_then(Option::as_deref) else {
                     return Ok(false);
                 };
@@ -125,8 +125,8 @@ impl Statement {
                 out.extend_from_slice(bytes);
                 Ok(true)
             }
-            (Source::Literal(_) | Source::Calculated(..) | Source::Computed(_), Form::Plain)
-            | (Source::Calculated(..) | Source::Computed(_), Form::SealedArray(..))
+            (Source::Literal(_) | Source::Calculated(..), Form::Plain)
+            | (Source::Calculated(..), Form::SealedArray(..))
             | (Source::Locator(_), Form::Sealed(..) | Form::SealedArray(..)) => {
                 unreachable!("a plain literal stands in the text; the others are in no plan")
             }

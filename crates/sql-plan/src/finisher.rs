@@ -6,7 +6,7 @@
 
 use column_value::LogicalType;
 
-use crate::{ColumnId, Effects, Translated};
+use crate::{ColumnId, Effects, Literal, Translated};
 
 /// A query that the finisher answers.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,19 +37,44 @@ impl FinisherQuery {
     }
 }
 
-/// `UPDATE` and `DELETE` of rows that the finisher finds, with values that it computes.
+/// `UPDATE` and `DELETE` of rows that the finisher finds, with values that it computes; `INSERT` of
+/// rows that it computes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FinisherWrite {
-    /// Finds the rows. Its first columns locate a row
-    /// ([`Source::Locator`](crate::Source::Locator)), the others are the values of `columns`
+    /// Finds the rows. If they are updated or deleted, its first columns locate a row
+    /// ([`Source::Locator`](crate::Source::Locator)), and the others are the values of `columns`
     /// ([`Source::Computed`](crate::Source::Computed)).
     pub query: FinisherQuery,
-    /// The protected columns that get computed values.
+    /// The protected columns that get computed values. Empty for `INSERT`.
     pub columns: Vec<ColumnId>,
-    /// Writes one row.
+    /// What `INSERT` does with the columns of the answer.
+    pub inserted: Option<InsertedRows>,
+    /// Writes one row; `INSERT` writes all rows at once.
     pub write: Translated,
-    /// What the client is told that was done: `UPDATE` or `DELETE`.
+    /// What the client is told that was done: `UPDATE`, `DELETE`, or `INSERT 0`.
     pub verb: &'static str,
+}
+
+/// Rows that the finisher computes, and that one statement inserts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InsertedRows {
+    /// How many columns the answer must have.
+    pub width: usize,
+    /// What is sent to the server: an array for each of them, with an element for each row
+    /// ([`Source::Computed`](crate::Source::Computed)).
+    pub columns: Vec<InsertedColumn>,
+}
+
+/// A column of rows that are inserted.
+#[derive(Clone, Debug, PartialEq)]
+pub enum InsertedColumn {
+    /// A column of the answer by its index, sealed for a protected column.
+    Sealed(usize, ColumnId),
+    /// A column of the answer by its index, in clear for a plain column: no protected column took
+    /// part in its values.
+    Plain(usize),
+    /// The default of a protected column, sealed anew for each row.
+    Default(Literal, ColumnId),
 }
 
 /// A relation whose rows are fetched.

@@ -21,7 +21,10 @@ pub use effects::{Effects, ObjectEffect, TransactionEffect, Use};
 pub use expression::{
     AggregateFunction, BinaryOperator, Expression, Literal, ScalarFunction, Source, UnaryOperator,
 };
-pub use finisher::{Element, FetchedColumnPlan, FetchedRelation, FinisherQuery, FinisherWrite};
+pub use finisher::{
+    Element, FetchedColumnPlan, FetchedRelation, FinisherQuery, FinisherWrite, InsertedColumn,
+    InsertedRows,
+};
 pub use plan::{
     Aggregate, Assignment, Copy, CopyFormat, Current, Finish, GroupKey, Plan, Planned,
     ReadModifyWrite, Sort,

@@ -15,8 +15,11 @@
 
 mod conditions;
 mod grouped;
+pub(crate) mod inserts;
 mod legs;
+mod lineage;
 mod locked;
+mod rows;
 mod semi_joins;
 pub(crate) mod writes;
 
@@ -75,10 +78,11 @@ impl Prepared {
         query.locks = checked;
         // Conditions that the server evaluates keep their calls.
         let names = finisher::replace_server_calls(&mut query);
+        let is_empty = occurrences.legs.is_empty() && names.is_empty();
         Ok(Self {
             query,
             legs: occurrences.legs,
-            server: ServerLeg { names },
+            server: ServerLeg { names, is_empty },
         })
     }
 
@@ -183,7 +187,9 @@ fn text_of(
     let mut tables = Vec::new();
     let mut number = parameters;
     let names = legs.iter().map(|leg| leg.relation_name());
-    let server = (!server.names.is_empty()).then(|| finisher::SERVER_RELATION.to_owned());
+    let server = server
+        .is_needed()
+        .then(|| finisher::SERVER_RELATION.to_owned());
     for (name, (_, columns)) in names.chain(server).zip(relations) {
         tables.push(legs::array_relation(&name, columns, &mut number));
     }

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use semantics_postgres::check_assignment;
 use sqlparser::ast::{
-    Assignment as Set, AssignmentTarget, BinaryOperator, Expr, Query, SelectItem, SetExpr,
-    Statement, TableFactor, Update, Visit, Visitor,
+    Assignment as Set, AssignmentTarget, BinaryOperator, Expr, ObjectName, Query, SelectItem,
+    SetExpr, Statement, TableFactor, Update, Visit, Visitor,
 };
 
 use crate::analysis::fetched::Fetched;
@@ -230,9 +230,14 @@ pub(crate) fn written_table<'s>(
     factor: &TableFactor,
     schema: &'s Schema,
 ) -> Result<&'s Table, Refusal> {
-    let TableFactor::Table { name, .. } = factor else {
-        return Err(unsupported("a statement that writes what is no table"));
-    };
+    match factor {
+        TableFactor::Table { name, .. } => table_of(name, schema),
+        _ => Err(unsupported("a statement that writes what is no table")),
+    }
+}
+
+/// The table of a name.
+pub(crate) fn table_of<'s>(name: &ObjectName, schema: &'s Schema) -> Result<&'s Table, Refusal> {
     let (own, table) = schema
         .dialect
         .split(name)

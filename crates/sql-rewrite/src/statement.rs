@@ -9,7 +9,7 @@ use crate::analysis::template;
 use crate::analysis::{Analysis, output_list};
 use crate::dialect::lexeme::{Lexeme, Part, words};
 use crate::dialect::{Unread, has_rows};
-use crate::finisher::writes;
+use crate::finisher::{inserts, writes};
 use crate::mention::Mentions;
 use crate::{
     Dialect, Effects, Objects, Plan, Planned, Refusal, Schema, TransactionEffect, Translated,
@@ -342,10 +342,13 @@ fn planned(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
             }
             Err(refusal) => Err(refusal),
         },
-        Statement::Insert(_) => {
-            let (translated, effects) = translate(statement, schema)?;
-            Ok(Plan::One(translated, effects))
-        }
+        Statement::Insert(insert) => match translate(statement, schema) {
+            Ok((translated, effects)) => Ok(Plan::One(translated, effects)),
+            Err(refusal) if schema.has_finisher() => {
+                inserts::of_insert(insert, schema).map_err(|other| worse(refusal, other))
+            }
+            Err(refusal) => Err(refusal),
+        },
         _ => schema.dialect.other(statement, schema, of_statement),
     }
 }

@@ -19,6 +19,7 @@
 
 mod computed;
 mod expression;
+mod inserted;
 mod label;
 mod names;
 mod query;
@@ -116,9 +117,14 @@ fn of_finisher(query: &FinisherQuery, schema: &Schema) -> Result<(), Doubt> {
 fn of_finisher_write(plan: &FinisherWrite, schema: &Schema) -> Result<(), Doubt> {
     let mut labels = Labels::new(schema);
     let mut hidden = hidden_by_finisher(&plan.query, &mut labels)?;
-    let columns = of_translated(&plan.write, &mut labels)?;
+    let takes_arrays = plan.inserted.is_some();
+    let columns = labelled(&plan.write, takes_arrays, &mut labels)?;
     check_outputs(&plan.write.outputs, &columns, &labels)?;
     hidden.extend(hidden_by(&plan.write.holes));
+    if let Some(inserted) = &plan.inserted {
+        inserted::check(plan, inserted, schema.dialect)?;
+        return labels.check_hidden(&hidden);
+    }
     for hole in &plan.write.holes {
         let Source::Computed(index) = hole.source else {
             continue;
@@ -226,8 +232,18 @@ fn of_copy(copy: &Copy, schema: &Schema) -> Result<(), Doubt> {
 
 /// The labels of the columns that a statement returns.
 fn of_translated(translated: &Translated, labels: &mut Labels) -> Result<Columns, Doubt> {
+    labelled(translated, false, labels)
+}
+
+/// The same of a statement that may take arrays of what the finisher computed, also in clear.
+fn labelled(
+    translated: &Translated,
+    takes_arrays: bool,
+    labels: &mut Labels,
+) -> Result<Columns, Doubt> {
     let statement = read(&translated.template, labels.schema.dialect)?;
     let mut verifier = Verifier::new(&translated.holes, labels);
+    verifier.takes_arrays = takes_arrays;
     let columns = match &statement {
         Statement::Query(query) => verifier.query(query, None)?,
         Statement::Insert(insert) => verifier.insert(insert, None)?,
@@ -289,6 +305,8 @@ fn hidden_by(holes: &[Hole]) -> Vec<Atom> {
 struct Verifier<'v, 's> {
     labels: &'v mut Labels<'s>,
     holes: &'v [Hole],
+    /// Whether computed values come as arrays, also in clear.
+    takes_arrays: bool,
     /// Common table expressions in sight, the innermost last.
     ctes: Vec<(String, Columns)>,
     /// Places of the expressions that have had a label.
@@ -304,6 +322,7 @@ impl<'v, 's> Verifier<'v, 's> {
         Self {
             labels,
             holes,
+            takes_arrays: false,
             ctes: Vec::new(),
             seen: HashSet::new(),
         }

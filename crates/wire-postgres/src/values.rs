@@ -15,7 +15,7 @@ mod parameter_array;
 
 pub use array::array_elements;
 pub use parameter_array::{
-    ARRAY_ELEMENTS_MAX, BYTEA_ARRAY, array_oid, element, read_array, write_bytea_array,
+    ARRAY_ELEMENTS_MAX, BYTEA_ARRAY, array_of, array_oid, element, read_array, write_bytea_array,
 };
 
 /// Number of type `bytea` in `pg_type`: the server's type for protected columns.

@@ -3,6 +3,7 @@
 //! in the tables are the same, or the proxy refuses with the words that the table says.
 
 mod by_finisher;
+mod inserted;
 mod statements;
 
 use self::statements::STATEMENTS;
@@ -332,6 +333,14 @@ fn the_finisher_answers_as_a_plain_server() {
         return;
     };
     pair.assert_all(by_finisher::STATEMENTS);
+}
+
+#[test]
+fn rows_that_the_finisher_computes_are_inserted_as_by_a_plain_server() {
+    let Some((_server, _setup, mut pair)) = pair_with(Setup::start_with_finisher) else {
+        return;
+    };
+    pair.assert_all(inserted::STATEMENTS);
 }
 
 #[test]

@@ -94,6 +94,13 @@ impl FinisherLink {
         self.keep(key, described);
     }
 
+    /// Notes the columns of a query, as its answer has them.
+    pub(super) fn keep_columns(&mut self, key: Key, described: Described) {
+        if !self.described.iter().any(|(own, _)| *own == key) {
+            self.keep(key, Arc::new(described));
+        }
+    }
+
     fn keep(&mut self, key: Key, described: Arc<Described>) {
         self.described.truncate(DESCRIBED_MAX - 1);
         self.described.push_front((key, described));

@@ -1,14 +1,17 @@
 //! Rows to write, as the finisher has found them: their locators, then new values, which are
 //! sealed.
 
+use std::cmp::Ordering;
+
 use semantics_postgres::{TextContext, assign};
 use session_core::plans::TextPlan;
-use session_core::{Changed, StatementError, ValueFormat};
-use sql_plan::{ColumnId, FinisherWrite, Purpose};
+use session_core::{Changed, Sealed, StatementError, ValueFormat, seal_literal};
+use sql_plan::{ColumnId, FinisherWrite, InsertedColumn, InsertedRows, Purpose};
 use sqlstate::SqlState;
 use wire_postgres::backend;
 use wire_postgres::{HEADER_SIZE, Header, values};
 
+use super::arrays::ArrayBuilder;
 use super::format::FormatCode;
 use crate::finisher::FinisherRows;
 
@@ -30,15 +33,8 @@ pub(super) fn read_changes(
         return Err(unasked());
     }
     let mut changed = Vec::new();
-    let mut left = rows.messages.as_slice();
-    while !left.is_empty() {
-        let header = Header::read(left, usize::MAX).ok().flatten();
-        let size = header.map_or(0, |header| header.size);
-        let message = left.get(HEADER_SIZE..size).ok_or_else(unasked)?;
-        left = &left[size..];
-        let row = backend::read_data_row(message).map_err(|_| unasked())?;
-        let row: Vec<Option<&[u8]>> = row.iter().collect();
-        let [first, second, values @ ..] = row.as_slice() else {
+    each_row(rows, |row| {
+        let [first, second, values @ ..] = row else {
             return Err(unasked());
         };
         let values = values.iter().zip(&fields[LOCATORS..]).zip(&write.columns);
@@ -49,8 +45,131 @@ pub(super) fn read_changes(
             locators: [first.map(Into::into), second.map(Into::into)],
             computed: sealed.collect::<Result<_, _>>()?,
         });
-    }
+        Ok(())
+    })?;
     Ok(changed)
+}
+
+/// Gives the rows of an answer one by one.
+fn each_row(
+    rows: &FinisherRows,
+    mut take: impl FnMut(&[Option<&[u8]>]) -> Result<(), StatementError>,
+) -> Result<(), StatementError> {
+    let mut left = rows.messages.as_slice();
+    while !left.is_empty() {
+        let header = Header::read(left, usize::MAX).ok().flatten();
+        let size = header.map_or(0, |header| header.size);
+        let message = left.get(HEADER_SIZE..size).ok_or_else(unasked)?;
+        left = &left[size..];
+        let row = backend::read_data_row(message).map_err(|_| unasked())?;
+        let row: Vec<Option<&[u8]>> = row.iter().collect();
+        take(&row)?;
+    }
+    Ok(())
+}
+
+/// The types of the arrays that insert rows, given the columns of the finisher's answer. 0: an
+/// array of sealed values.
+///
+/// # Errors
+/// The answer has other columns than the statement inserts, or values that come in no array.
+pub(super) fn array_types(
+    inserted: &InsertedRows,
+    row_description: &[u8],
+) -> Result<Vec<u32>, StatementError> {
+    let fields = backend::read_row_description(row_description).map_err(|_| unasked())?;
+    let message = match fields.len().cmp(&inserted.width) {
+        Ordering::Less => "INSERT has more target columns than expressions",
+        Ordering::Greater => "INSERT has more expressions than target columns",
+        Ordering::Equal => "",
+    };
+    if !message.is_empty() {
+        return Err(StatementError::statement(SqlState::SYNTAX_ERROR, message));
+    }
+    let types = inserted.columns.iter().map(|column| match column {
+        InsertedColumn::Plain(answer) => {
+            let field = fields.get(*answer).ok_or_else(unasked)?;
+            values::array_of(field.type_oid).ok_or_else(|| {
+                let message = "the finisher computes an array or a row for a column that is not \
+                               protected, which is not supported";
+                StatementError::unsupported(message)
+                    .hint("Give the column a constant or a parameter.")
+            })
+        }
+        InsertedColumn::Sealed(..) | InsertedColumn::Default(..) => Ok(values::BYTEA_ARRAY),
+    });
+    types.collect()
+}
+
+/// The arrays that insert the rows of the finisher's answer. None: they would take more than so
+/// many bytes.
+///
+/// # Errors
+/// A value cannot be assigned to its column, as the server would say.
+pub(super) fn read_inserted(
+    plan: &TextPlan,
+    inserted: &InsertedRows,
+    rows: &FinisherRows,
+    (context, bytes_max): (&TextContext, usize),
+) -> Result<Option<Sealed>, StatementError> {
+    let fields = backend::read_row_description(&rows.row_description).map_err(|_| unasked())?;
+    array_types(inserted, &rows.row_description)?;
+    let elements = inserted.columns.iter().map(|column| match column {
+        InsertedColumn::Plain(answer) => fields[*answer].type_oid,
+        InsertedColumn::Sealed(..) | InsertedColumn::Default(..) => values::BYTEA,
+    });
+    let mut arrays: Vec<ArrayBuilder> = elements.map(ArrayBuilder::new).collect();
+    let mut is_too_large = false;
+    each_row(rows, |row| {
+        if row.len() != inserted.width {
+            return Err(unasked());
+        }
+        if is_too_large {
+            return Ok(());
+        }
+        for (column, array) in inserted.columns.iter().zip(&mut arrays) {
+            push(plan, column, (row, &fields), array, context)?;
+        }
+        let size: usize = arrays.iter().map(ArrayBuilder::size).sum();
+        is_too_large = size > bytes_max;
+        Ok(())
+    })?;
+    let arrays = arrays.into_iter();
+    let values = arrays.map(|array| Some(array.into_value().into_boxed_slice()));
+    Ok((!is_too_large).then(|| values.collect()))
+}
+
+/// Appends the value of a row to the array of its column.
+fn push(
+    plan: &TextPlan,
+    column: &InsertedColumn,
+    (row, fields): (&[Option<&[u8]>], &[backend::Field]),
+    array: &mut ArrayBuilder,
+    context: &TextContext,
+) -> Result<(), StatementError> {
+    let sealed = match column {
+        InsertedColumn::Plain(answer) => {
+            let value = row[*answer];
+            return array.push(value.map_or(0, <[u8]>::len), |out| {
+                out.extend_from_slice(value.unwrap_or_default());
+                Ok(value.is_some())
+            });
+        }
+        InsertedColumn::Sealed(answer, id) => {
+            let type_oid = fields[*answer].type_oid;
+            seal_assigned(plan, *id, (row[*answer], type_oid), context)?
+        }
+        InsertedColumn::Default(literal, id) => {
+            let mut sealed = Vec::new();
+            let target = (*id, Purpose::Store);
+            seal_literal(&plan.loaded, literal, target, context, &mut sealed)?
+                .then(|| sealed.into_boxed_slice())
+        }
+    };
+    array.push(sealed.as_ref().map_or(0, |sealed| sealed.len()), |out| {
+        out.extend_from_slice(sealed.as_deref().unwrap_or_default());
+        Ok(sealed.is_some())
+    })
 }
 
 /// A value as the server would assign it to a column, sealed. None: NULL.

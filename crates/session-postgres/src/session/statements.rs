@@ -40,8 +40,8 @@ pub(super) fn may_return_rows(statement: &Statement, at: ServerStatement) -> boo
 
 /// The messages of a prepared statement.
 pub(super) trait StatementMessages {
-    /// Writes Parse for the server.
-    fn write_parse(&self, at: ServerStatement, name: &[u8], out: &mut Vec<u8>);
+    /// Writes Parse for the server, given the types of computed arrays.
+    fn write_parse(&self, at: ServerStatement, name: &[u8], computed: &[u32], out: &mut Vec<u8>);
 
     /// Notes the types of client parameters that are also parameters of the server's statement.
     fn note_types(&self, at: ServerStatement, server: &[u32], types: &mut Vec<u32>);
@@ -83,7 +83,7 @@ pub(super) trait StatementMessages {
 }
 
 impl StatementMessages for Statement {
-    fn write_parse(&self, at: ServerStatement, name: &[u8], out: &mut Vec<u8>) {
+    fn write_parse(&self, at: ServerStatement, name: &[u8], computed: &[u32], out: &mut Vec<u8>) {
         let text = self.plan.server_text(at).map_or("", |server| &server.text);
         let types = self.holes(at).map(|hole| match (hole.form, &hole.source) {
             (Form::Sealed(..), _) => values::BYTEA,
@@ -91,6 +91,7 @@ impl StatementMessages for Statement {
             (Form::Plain, Source::Parameter(number)) => {
                 self.types.get(*number).copied().unwrap_or(0)
             }
+            (Form::Plain, Source::Computed(number)) => computed.get(*number).copied().unwrap_or(0),
             (Form::Plain, _) => 0,
         });
         write_parse(name, text.as_bytes(), types, out);

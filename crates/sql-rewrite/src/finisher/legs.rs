@@ -46,6 +46,16 @@ pub(super) struct Leg {
 /// What the server says of the moment and the session.
 pub(super) struct ServerLeg {
     pub names: Vec<&'static str>,
+    /// Whether the query has no table, and asks nothing of the server: one row is fetched that it
+    /// does not use.
+    pub is_empty: bool,
+}
+
+impl ServerLeg {
+    /// Whether it is fetched.
+    pub fn is_needed(&self) -> bool {
+        self.is_empty || !self.names.is_empty()
+    }
 }
 
 impl Leg {
@@ -92,7 +102,7 @@ impl Leg {
     }
 }
 
-fn read(text: &str, dialect: Dialect) -> Result<Query, Refusal> {
+pub(super) fn read(text: &str, dialect: Dialect) -> Result<Query, Refusal> {
     let statements = dialect.statements(text).unwrap_or_default();
     match <[Statement; 1]>::try_from(statements) {
         Ok([Statement::Query(query)]) => Ok(*query),
@@ -139,7 +149,7 @@ pub(super) fn fetch(
         let locks = if leg.is_located { locks } else { &leg.locks };
         analysed.push(analyse(leg, locks, analysis)?);
     }
-    if !server.names.is_empty() {
+    if server.is_needed() {
         analysed.push(of_server(server, dialect)?);
     }
     let has_index = analysed.len() != 1;
@@ -370,7 +380,11 @@ fn of_server(server: &ServerLeg, dialect: Dialect) -> Result<Analysed, Refusal> 
         };
         Some((expression, (OutputKind::Plain, Element::Binary, array)))
     });
-    let (expressions, columns): (Vec<&str>, Vec<_>) = known.unzip();
+    let (mut expressions, mut columns): (Vec<&str>, Vec<_>) = known.unzip();
+    if server.is_empty {
+        expressions.push("1");
+        columns.push(counted_row());
+    }
     let query = read(&format!("SELECT {}", expressions.join(", ")), dialect)?;
     Ok(Analysed { query, columns })
 }

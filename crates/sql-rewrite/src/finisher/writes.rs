@@ -190,7 +190,7 @@ fn select_of(query: &mut Query) -> Result<&mut sqlparser::ast::Select, Refusal> 
 }
 
 /// Notes the types of parameters that are stored in plain columns: the finisher does not see them.
-fn note_types(kept: &[Set], table: &Table, analysis: &mut Analysis) -> Result<(), Refusal> {
+pub(super) fn note_types(kept: &[Set], table: &Table, analysis: &mut Analysis) -> Result<(), Refusal> {
     for assignment in kept {
         let sqlparser::ast::AssignmentTarget::ColumnName(name) = &assignment.target else {
             continue;
@@ -243,6 +243,7 @@ fn planned(
     Ok(Plan::FinisherWrite(Box::new(FinisherWrite {
         query,
         columns,
+        inserted: None,
         write,
         verb,
     })))

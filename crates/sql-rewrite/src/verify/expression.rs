@@ -7,7 +7,7 @@ use sqlparser::ast::{
 };
 
 use super::label::{Atom, Label};
-use super::names::Scope;
+use super::names::{Columns, Scope};
 use super::{Doubt, Verifier};
 use crate::{Form, Source};
 
@@ -71,16 +71,44 @@ impl Verifier<'_, '_> {
         Ok(self.labels.given(atom))
     }
 
+    /// What fills a hole, by its name in the text.
+    fn filling(&self, name: &str) -> Option<&crate::Hole> {
+        let number = name.strip_prefix('$')?.parse::<usize>().ok()?;
+        self.holes.get(number.checked_sub(1)?)
+    }
+
+    /// The columns of rows that are made of arrays which the proxy computed, one for each. None:
+    /// there are others, which may have several columns.
+    pub fn columns_of_arrays(&mut self, arrays: &[Expr]) -> Result<Option<Columns>, Doubt> {
+        let is_computed = |array: &Expr| match array {
+            Expr::Value(value) => match &value.value {
+                Value::Placeholder(name) => self
+                    .filling(name)
+                    .is_some_and(|hole| matches!(hole.source, Source::Computed(_))),
+                _ => false,
+            },
+            _ => false,
+        };
+        if !self.takes_arrays || !arrays.iter().all(is_computed) {
+            return Ok(None);
+        }
+        let mut columns = Columns::default();
+        for array in arrays {
+            let label = self.label(array, &Scope::default())?;
+            columns.known.push((None, label.element()));
+        }
+        Ok(Some(columns))
+    }
+
     fn hole(&mut self, name: &str) -> Result<Label, Doubt> {
-        let number = name
-            .strip_prefix('$')
-            .and_then(|digits| digits.parse::<usize>().ok());
-        let hole = number.and_then(|number| self.holes.get(number.checked_sub(1)?));
+        let hole = self.filling(name);
         let hole = hole.ok_or_else(|| Doubt(format!("nothing fills {name}")))?;
         match (hole.form, &hole.source) {
             (Form::Sealed(column, _), _) => Ok(Label::sealed(column)),
             (Form::SealedArray(column, _), _) => Ok(Label::sealed_array(column)),
             (Form::Plain, Source::Locator(_)) => Ok(Label::public()),
+            // What it is made of is looked at where its rows are computed.
+            (Form::Plain, Source::Computed(_)) if self.takes_arrays => Ok(Label::public()),
             (Form::Plain, Source::Computed(_)) => {
                 Err(Doubt("a computed value goes in clear".to_owned()))
             }

@@ -402,13 +402,11 @@ impl Verifier<'_, '_> {
             TableFactor::UNNEST {
                 alias, array_exprs, ..
             } => {
-                let mut any = Label::null();
-                for array in array_exprs {
-                    let label = self.label(array, scope)?;
-                    let label = self.in_clear(label)?;
-                    any = self.labels.merge(any, label)?;
-                }
-                ("unnest".to_owned(), Columns::unknown(any), alias.as_ref())
+                let columns = match self.columns_of_arrays(array_exprs)? {
+                    Some(columns) => columns,
+                    None => self.columns_of_values(array_exprs, scope)?,
+                };
+                ("unnest".to_owned(), columns, alias.as_ref())
             }
             TableFactor::Derived {
                 lateral,
@@ -434,6 +432,17 @@ impl Verifier<'_, '_> {
             columns: columns.renamed(alias, self.dialect()),
         });
         Ok(())
+    }
+
+    /// Columns that the server makes of values in clear.
+    fn columns_of_values(&mut self, values: &[Expr], scope: &Scope) -> Result<Columns, Doubt> {
+        let mut any = Label::null();
+        for value in values {
+            let label = self.label(value, scope)?;
+            let label = self.in_clear(label)?;
+            any = self.labels.merge(any, label)?;
+        }
+        Ok(Columns::unknown(any))
     }
 
     fn table_function<'f>(

@@ -67,7 +67,9 @@ impl Protected {
                 }
                 None => outputs.to_server.extend_from_slice(message),
             },
-            Some(front) => statement.write_parse(front, parse.statement, outputs.to_server),
+            Some(front) => {
+                statement.write_parse(front, parse.statement, &[], outputs.to_server);
+            }
         }
         self.answers.push(Expected::Parse);
         let batch = self.answers.batch_sent();
@@ -195,7 +197,7 @@ impl Protected {
                 write_target(frontend::kind::CLOSE, target, outputs.to_server);
                 self.answers.push(Expected::Unseen(Unseen::Close));
             }
-            renewed.write_parse(front, name, outputs.to_server);
+            renewed.write_parse(front, name, &[], outputs.to_server);
             self.answers.push(Expected::Unseen(Unseen::ParseAgain));
             let statement = Arc::clone(&renewed);
             self.statements.parse_again(name, batch, statement);
@@ -375,7 +377,8 @@ impl Protected {
             self.answers.push(Expected::Unseen(Unseen::Close));
         }
         let name = own::name(number);
-        statement.write_parse(at, &name, outputs.to_server);
+        let computed = self.array_types(statement, at);
+        statement.write_parse(at, &name, &computed, outputs.to_server);
         self.answers.push(Expected::Unseen(Unseen::Parse(number)));
         name
     }

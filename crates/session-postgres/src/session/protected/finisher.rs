@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use session_core::counters::add;
 use session_core::plans::{Role, ServerStatement};
-use session_core::{Statement, StatementError};
-use sql_plan::FinisherQuery;
+use session_core::{Changed, Statement, StatementError};
+use sql_plan::{FinisherQuery, FinisherWrite, InsertedRows};
 use wire_postgres::frontend::{self, Bind, Execute, KeptBind, Target, write_execute, write_target};
 use wire_postgres::{backend, values};
 
@@ -108,8 +108,6 @@ impl Protected {
         let Some(query) = query_at(&statement.plan, 0) else {
             return Ok(Known::Plain);
         };
-        // The client may declare types of parameters that the query does not have.
-        let types = &types[..types.len().min(query.parameters)];
         let types = &*with_declared(types, query);
         if let Some(described) = self.pipeline.finisher().described(&query.text, types)? {
             return Ok(Known::Described(described));
@@ -220,6 +218,71 @@ impl Protected {
         Ok(())
     }
 
+    /// The types of the arrays that insert rows, as the finisher has described them.
+    pub(super) fn array_types(&mut self, statement: &Statement, at: ServerStatement) -> Vec<u32> {
+        let plan = write_at(&statement.plan, at.index).filter(|_| at.role == Role::Write);
+        let Some((plan, inserted)) = plan.and_then(|plan| Some((plan, plan.inserted.as_ref()?)))
+        else {
+            return Vec::new();
+        };
+        let types = types_of(statement, &plan.query);
+        let described = self.pipeline.finisher().described(&plan.query.text, &types);
+        let described = described.ok().flatten();
+        let types = described
+            .and_then(|described| found::array_types(inserted, &described.row_description).ok());
+        // Otherwise the server says that it cannot determine a type.
+        types.unwrap_or_default()
+    }
+
+    /// Inserts the rows that the finisher has computed.
+    fn insert_found(
+        &mut self,
+        gathering: &Gathering,
+        (plan, inserted): (&FinisherWrite, &InsertedRows),
+        rows: &FinisherRows,
+        outputs: &mut Outputs<'_>,
+    ) -> Result<(), StatementError> {
+        let statement = &gathering.statement;
+        let limits = (self.settings.context(), gathering.limits.bytes_max);
+        let arrays = found::read_inserted(&statement.plan, inserted, rows, limits)?;
+        let arrays = arrays.ok_or_else(|| gathering.too_many_bytes())?;
+        // In a Query nothing was described before.
+        let types = types_of(statement, &plan.query);
+        let key = (plan.query.text.as_str().into(), types.as_ref().into());
+        let described = Described {
+            parameter_types: types.to_vec(),
+            row_description: rows.row_description.clone(),
+        };
+        self.pipeline.finisher().keep_columns(key, described);
+        let at = ServerStatement {
+            index: gathering.index,
+            role: Role::Write,
+        };
+        let bind = gathering.bind.bind();
+        let shape = Shape::of_portal(&statement.plan, at, bind.result_formats);
+        let name = self.prepare(statement, at, outputs);
+        self.describe_of_script(statement, at, &name, shape.clone(), outputs);
+        let all = [Changed {
+            locators: [None, None],
+            computed: arrays,
+        }];
+        let write = RowsToWrite {
+            statement,
+            portal: &gathering.portal,
+            rows: &all,
+            bytes_max: usize::MAX,
+        };
+        write.write((&bind, self.settings.context()), (at, &name), outputs)?;
+        self.locks.forget();
+        self.answers.push(Expected::Writes(Writes {
+            left: 1,
+            count: 0,
+            verb: plan.verb,
+            shape,
+        }));
+        Ok(())
+    }
+
     /// Writes the rows that the finisher has found.
     fn write_found(
         &mut self,
@@ -230,6 +293,9 @@ impl Protected {
         let statement = Arc::clone(&gathering.statement);
         let plan = write_at(&statement.plan, gathering.index);
         let plan = plan.ok_or_else(StatementError::other_plan)?;
+        if let Some(inserted) = &plan.inserted {
+            return self.insert_found(&gathering, (plan, inserted), rows, outputs);
+        }
         let changed = found::read_changes(&statement.plan, plan, rows, self.settings.context())?;
         let at = ServerStatement {
             index: gathering.index,
@@ -332,12 +398,11 @@ impl Protected {
         bind: &Bind<'_>,
         outputs: &mut Outputs<'_>,
     ) -> bool {
-        if write_at(&statement.plan, 0).is_some() {
-            return false;
-        }
         match self.known_of(statement, &statement.types) {
             Ok(Known::Plain) => return false,
             Ok(Known::Asked) => {}
+            // What the server returns is described by itself.
+            Ok(Known::Described(_)) if write_at(&statement.plan, 0).is_some() => return false,
             Ok(Known::Described(described)) => {
                 let formats: Vec<i16> = bind.result_formats.iter().collect();
                 let mut said = Vec::new();
@@ -350,9 +415,16 @@ impl Protected {
     }
 }
 
+/// The types that a query is described with, once its statement is known.
+fn types_of<'t>(statement: &'t Statement, query: &FinisherQuery) -> Cow<'t, [u32]> {
+    with_declared(&statement.types, query)
+}
+
 /// The types to declare to the finisher: those that the client has declared, and those of
 /// parameters that the query does not have.
 fn with_declared<'t>(types: &'t [u32], query: &FinisherQuery) -> Cow<'t, [u32]> {
+    // The client may declare types of parameters that the query does not have.
+    let types = &types[..types.len().min(query.parameters)];
     if query.declared.iter().all(Option::is_none) {
         return Cow::Borrowed(types);
     }

@@ -226,7 +226,7 @@ impl Protected {
         let empty = KeptBind::default();
         let bind = empty.bind();
         let inputs = inputs_of(index, &bind, &context);
-        statement.write_parse(front, b"", outputs.to_server);
+        statement.write_parse(front, b"", &[], outputs.to_server);
         let results = statement.result_formats(front, bind.result_formats);
         let written = statement.write_bind(front, (b"", b""), &inputs, &results, outputs.to_server);
         if let Err(failure) = written {

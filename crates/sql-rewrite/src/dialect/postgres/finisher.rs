@@ -7,13 +7,14 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, JoinConstraint,
+    DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, JoinConstraint,
     JoinOperator, ObjectName, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
-    TableFactor, Visit, VisitMut, Visitor, VisitorMut,
+    TableFactor, Value, Visit, VisitMut, Visitor, VisitorMut,
 };
 
 use super::names::{FUNCTION_WORDS, SYSTEM_COLUMNS, builtin, folded};
 use super::parse;
+use crate::analysis::Constant;
 use crate::{Refusal, Schema};
 use sql_plan::unsupported;
 
@@ -181,6 +182,88 @@ impl VisitorMut for Calls {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// Functions that return several rows, or take several. Other pure functions take and return one.
+const OF_ROWS: &str = "\
+    any_value array_agg avg bit_and bit_or bit_xor bool_and bool_or corr count covar_pop \
+    covar_samp every generate_series generate_subscripts json_agg json_array_elements \
+    json_array_elements_text json_each json_each_text json_object_agg json_object_keys jsonb_agg \
+    jsonb_array_elements jsonb_array_elements_text jsonb_each jsonb_each_text jsonb_object_agg \
+    jsonb_path_query max min mode percentile_cont percentile_disc range_agg range_intersect_agg \
+    regexp_matches regexp_split_to_table regr_avgx regr_avgy regr_count regr_intercept regr_r2 \
+    regr_slope regr_sxx regr_sxy regr_syy stddev stddev_pop stddev_samp string_agg \
+    string_to_table sum unnest var_pop var_samp variance";
+
+/// Whether a function takes and returns single values.
+pub(crate) fn is_of_a_row(function: &Function) -> bool {
+    let name = builtin(&function.name).unwrap_or_default();
+    function.over.is_none()
+        && function.filter.is_none()
+        && function.within_group.is_empty()
+        && !OF_ROWS.split_whitespace().any(|own| own == name)
+}
+
+/// Whether an expression is a constant, or the same for all rows and better left to the server:
+/// `nextval('numbers')`, `now()`.
+///
+/// # Errors
+/// It has a parameter of another dialect.
+pub(crate) fn stays_with_server(expression: &Expr, schema: &Schema) -> Result<bool, Refusal> {
+    if Constant::of(expression)?.is_some() {
+        return Ok(true);
+    }
+    let mut parts = ServersOwn {
+        schema,
+        has_call: false,
+    };
+    Ok(expression.visit(&mut parts).is_continue() && parts.has_call)
+}
+
+/// Stops at what depends on rows, or is of the client.
+struct ServersOwn<'a> {
+    schema: &'a Schema,
+    /// It has a call that the finisher does not evaluate.
+    has_call: bool,
+}
+
+impl Visitor for ServersOwn<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        ControlFlow::Break(())
+    }
+
+    fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
+        let is_own = match expression {
+            _ if called(expression).is_some() => {
+                self.has_call = true;
+                true
+            }
+            Expr::Function(function) => {
+                let check = Check {
+                    schema: self.schema,
+                };
+                self.has_call |= check.function(&function.name).is_err();
+                is_of_a_row(function)
+            }
+            Expr::Identifier(_)
+            | Expr::CompoundIdentifier(_)
+            | Expr::Wildcard(_)
+            | Expr::QualifiedWildcard(..) => false,
+            Expr::Value(value) => !matches!(value.value, Value::Placeholder(_)),
+            _ => true,
+        };
+        match is_own {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    }
+}
+
+/// The tree of an expression of our own.
+pub(crate) fn expression(text: &str) -> Option<Expr> {
+    parse::expression(text)
 }
 
 /// Refuses what the finisher would evaluate otherwise than the client's server.

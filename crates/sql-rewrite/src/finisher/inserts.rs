@@ -1,0 +1,412 @@
+//! `INSERT` of rows that neither the server nor the proxy can compute: `INSERT … SELECT`, also from
+//! `UNNEST`, and `VALUES` with expressions.
+//!
+//! The finisher computes the rows of the source. The proxy seals what goes into protected columns,
+//! and sends all rows in one statement, as arrays: `INSERT INTO t (a, b) SELECT c0, c1 FROM
+//! UNNEST($1, $2) AS r (c0, c1)`. So keys that are checked at the end of the statement, triggers,
+//! `ON CONFLICT`, `RETURNING` and the count of rows are the server's own. What is the same
+//! expression for all rows and stored in a plain column stays in that statement.
+//!
+//! Invariant: a plain column gets only values that no protected column took part in ([`lineage`]).
+
+use sqlparser::ast::{
+    DoUpdate, Expr, Ident, Insert, LockClause, ObjectName, OnConflict, OnConflictAction, OnInsert,
+    Query, SelectItem, SetExpr, Statement, TableFactor, TableObject,
+};
+
+use super::Prepared;
+use super::lineage;
+use super::rows::{Cells, cast_of, expand_stars, width_of};
+use super::writes::note_types;
+use crate::analysis::{Analysis, Constant, Outputs, is_default, output_list, template};
+use crate::dialect::postgres::finisher;
+use crate::increment::table_of;
+use crate::{
+    FinisherWrite, Form, InsertedColumn, InsertedRows, Plan, Purpose, Refusal, Schema, Source,
+    Table, Translated,
+};
+use sql_plan::{refuse, unsupported};
+use sqlstate::SqlState;
+
+/// The relation of the arrays in the statement for the server.
+const ROWS: &str = "strongroom_rows";
+
+/// The plan of an `INSERT` that neither the server nor the proxy can do alone.
+///
+/// # Errors
+/// The finisher would do otherwise than the server.
+pub(crate) fn of_insert(insert: &Insert, schema: &Schema) -> Result<Plan, Refusal> {
+    let keeping = planned(insert, schema, true);
+    keeping.or_else(|refusal| planned(insert, schema, false).map_err(|_| refusal))
+}
+
+/// A column that is written.
+struct Target<'s> {
+    name: ObjectName,
+    column: &'s crate::Column,
+    value: Value,
+}
+
+/// What a column gets.
+enum Value {
+    /// A column of the finisher's answer.
+    Computed,
+    /// An expression that the server evaluates.
+    Kept(Expr),
+    /// `DEFAULT`
+    Default,
+}
+
+fn planned(insert: &Insert, schema: &Schema, keeps: bool) -> Result<Plan, Refusal> {
+    let TableObject::TableName(name) = &insert.table else {
+        return Err(unsupported("INSERT into what is no table"));
+    };
+    let table = table_of(name, schema)?;
+    let mut source = match &insert.source {
+        Some(source) => (**source).clone(),
+        None => return Err(unsupported("INSERT without values")),
+    };
+    expand_stars(&mut source, schema);
+    let mut targets = targets(insert, table, &source, schema)?;
+    let original = source.clone();
+    match Cells::of(&mut source) {
+        Some(mut cells) => decide(&mut targets, &mut cells, (table, schema), keeps)?,
+        None => {}
+    }
+    finisher::check(&source, schema)?;
+    let prepared = Prepared::new(source, None, schema)?;
+    let is_plain = prepared.legs.iter().all(|leg| {
+        let of_leg = schema.tables.get(&leg.table);
+        of_leg.is_some_and(|own| {
+            let mut columns = leg.columns.iter();
+            columns.all(|index| own.columns[*index].protected.is_none())
+        })
+    });
+    for (index, target) in targets.iter().enumerate() {
+        let is_public = target.column.protected.is_some()
+            || !matches!(target.value, Value::Computed)
+            || is_plain
+            || lineage::is_public(&original, index, schema);
+        if !is_public {
+            return Err(refuse(format!(
+                "a value that protected columns take part in would be stored in column \
+                 {}.{}.{}, which is not protected",
+                table.schema, table.name, target.column.name
+            ))
+            .with_hint("Protect the column, or leave it out."));
+        }
+    }
+    let locks: Vec<LockClause> = Vec::new();
+    let (analysis, (fetched, mut written, outputs, columns)) = Analysis::run(schema, |analysis| {
+        let fetched = prepared.fetch(&locks, analysis)?;
+        let (written, outputs, columns) = write(insert, &targets, table, analysis)?;
+        Ok((fetched, written, outputs, columns))
+    })?;
+    let template = template::of(&mut written, schema.dialect)?;
+    let (template, holes, _) = template::compact(template, &analysis.holes, Vec::new());
+    let fires_triggers = analysis.fires_triggers;
+    let mut query = prepared.plan(fetched, analysis)?;
+    query.effects.writes = Some((table.schema.clone(), table.name.clone()));
+    query.effects.forgets_locks = fires_triggers;
+    let write = Translated {
+        template,
+        holes,
+        outputs: output_list(outputs),
+        parameter_types: query.fetch.parameter_types.clone(),
+        locks: None,
+    };
+    Ok(Plan::FinisherWrite(Box::new(FinisherWrite {
+        query,
+        columns: Vec::new(),
+        inserted: Some(InsertedRows {
+            width: targets.len(),
+            columns,
+        }),
+        write,
+        verb: "INSERT 0",
+    })))
+}
+
+/// The columns that the rows of a source go to.
+fn targets<'s>(
+    insert: &Insert,
+    table: &'s Table,
+    source: &Query,
+    schema: &Schema,
+) -> Result<Vec<Target<'s>>, Refusal> {
+    let width = width_of(source);
+    let count = match (insert.columns.len(), width) {
+        (0, None) => {
+            return Err(
+                unsupported("INSERT of rows whose number of columns is not known")
+                    .with_hint("Name the columns of the table."),
+            );
+        }
+        (0, Some(width)) if width <= table.columns.len() => width,
+        (count, Some(width)) if width < count => {
+            return Err(refuse("INSERT has more target columns than expressions")
+                .with_state(SqlState::SYNTAX_ERROR));
+        }
+        (count, Some(width)) if width > count => {
+            return Err(refuse("INSERT has more expressions than target columns")
+                .with_state(SqlState::SYNTAX_ERROR));
+        }
+        (count, _) => count,
+    };
+    let target = |name: ObjectName, column| Target {
+        name,
+        column,
+        value: Value::Computed,
+    };
+    if insert.columns.is_empty() {
+        let columns = table.columns.iter().take(count);
+        let targets = columns.map(|column| {
+            let name = ObjectName::from(vec![schema.dialect.quote(&column.name)]);
+            target(name, column)
+        });
+        return Ok(targets.collect());
+    }
+    let targets = insert.columns.iter().map(|name| {
+        let (None, own) = schema
+            .dialect
+            .split(name)
+            .ok_or_else(|| unsupported("a computed name"))?
+        else {
+            return Err(unsupported("a field of a composite column"));
+        };
+        let index = table.position(&own).ok_or_else(|| {
+            refuse(format!(
+                "column {own:?} of relation {:?} does not exist",
+                table.name
+            ))
+            .with_state(SqlState::UNDEFINED_COLUMN)
+        })?;
+        Ok(target(name.clone(), &table.columns[index]))
+    });
+    targets.collect()
+}
+
+/// Decides who computes the values of each column. Constants for the finisher get the types of
+/// their columns, as the server gives them.
+fn decide(
+    targets: &mut [Target],
+    cells: &mut Cells,
+    (table, schema): (&Table, &Schema),
+    keeps: bool,
+) -> Result<(), Refusal> {
+    let null = Expr::Value(sqlparser::ast::Value::Null.into());
+    let mut kept = Vec::new();
+    for (index, target) in targets.iter_mut().enumerate() {
+        let mut column = cells.column(index);
+        let defaults = column.iter().filter(|cell| is_default(cell)).count();
+        if defaults > 0 && defaults == column.len() {
+            target.value = Value::Default;
+            column.iter_mut().for_each(|cell| **cell = null.clone());
+            continue;
+        }
+        if defaults > 0 && target.column.has_default {
+            return Err(unsupported(&format!(
+                "DEFAULT of column {} in some of the rows, beside rows that are computed",
+                target.column.name
+            ))
+            .with_hint("Insert the rows with DEFAULT by a statement of their own."));
+        }
+        if keeps
+            && defaults == 0
+            && target.column.protected.is_none()
+            && let Some(expression) = column.first().map(|cell| (**cell).clone())
+            && column.iter().all(|cell| **cell == expression)
+            && finisher::stays_with_server(&expression, schema)?
+        {
+            kept.push((index, expression));
+            continue;
+        }
+        for cell in column {
+            if is_default(cell) {
+                *cell = default_of(target, schema)?;
+            }
+            cast_constant(cell, target.column, (table, schema))?;
+        }
+    }
+    // The number of rows must be seen in at least one array.
+    if kept.len() == targets.len() && !kept.is_empty() {
+        let (index, _) = kept.remove(0);
+        for cell in cells.column(index) {
+            cast_constant(cell, targets[index].column, (table, schema))?;
+        }
+    }
+    for (index, expression) in kept {
+        let column = cells.column(index);
+        column.into_iter().for_each(|cell| *cell = null.clone());
+        targets[index].value = Value::Kept(expression);
+    }
+    Ok(())
+}
+
+/// `DEFAULT` of a column for which the server has none.
+fn default_of(target: &Target, schema: &Schema) -> Result<Expr, Refusal> {
+    let literal = target
+        .column
+        .protected
+        .and_then(|id| schema.column(id).default.clone());
+    let mut text = String::new();
+    literal.unwrap_or(crate::Literal::Null).write(&mut text);
+    finisher::expression(&text).ok_or_else(|| unsupported("a default of this kind"))
+}
+
+/// Gives a constant without a type that of its column.
+fn cast_constant(
+    cell: &mut Expr,
+    column: &crate::Column,
+    (table, schema): (&Table, &Schema),
+) -> Result<(), Refusal> {
+    let is_untyped = Constant::of(cell)?.is_some_and(|constant| {
+        constant.cast.is_none()
+            && matches!(
+                constant.source,
+                Source::Parameter(_)
+                    | Source::Literal(crate::Literal::Text(_) | crate::Literal::Null)
+            )
+    });
+    if !is_untyped {
+        return Ok(());
+    }
+    let type_name = cast_of(table, column, schema).ok_or_else(|| {
+        unsupported(&format!(
+            "a constant for column {}.{} of a type that the finisher does not know",
+            table.name, column.name
+        ))
+        .with_hint("Insert such rows one by one.")
+    })?;
+    let cast = finisher::expression(&format!("CAST(NULL AS {type_name})"));
+    let Some(Expr::Cast {
+        kind,
+        data_type,
+        format,
+        ..
+    }) = cast
+    else {
+        return Err(unsupported(&format!("a column of type {type_name}")));
+    };
+    let inner = Box::new(std::mem::replace(cell, Expr::Tuple(Vec::new())));
+    *cell = Expr::Cast {
+        kind,
+        expr: inner,
+        data_type,
+        format,
+    };
+    Ok(())
+}
+
+/// The statement that inserts rows out of arrays, and what these are.
+fn write(
+    insert: &Insert,
+    targets: &[Target],
+    table: &Table,
+    analysis: &mut Analysis,
+) -> Result<(Statement, Outputs, Vec<InsertedColumn>), Refusal> {
+    let mut row = Vec::new();
+    let mut columns = Vec::new();
+    let mut names = Vec::new();
+    for (index, target) in targets.iter().enumerate() {
+        let number = columns.len();
+        match (&target.value, target.column.protected) {
+            (Value::Default, _) => continue,
+            (Value::Kept(expression), _) => {
+                if let Some(constant) = Constant::of(expression)?
+                    && let (None, Some(physical)) = (constant.cast, target.column.physical)
+                {
+                    analysis.parameters.note_type(&constant.source, physical);
+                }
+                row.push(expression.clone());
+            }
+            (Value::Computed, Some(id)) => {
+                let form = Form::Sealed(id, Purpose::Store);
+                row.push(analysis.hole(Source::Computed(number), form));
+                columns.push(InsertedColumn::Sealed(index, id));
+            }
+            (Value::Computed, None) => {
+                row.push(analysis.hole(Source::Computed(number), Form::Plain));
+                columns.push(InsertedColumn::Plain(index));
+            }
+        }
+        names.push(target.name.clone());
+    }
+    if let Some(OnInsert::OnConflict(OnConflict {
+        action: OnConflictAction::DoUpdate(DoUpdate { assignments, .. }),
+        ..
+    })) = &insert.on
+    {
+        note_types(assignments, table, analysis)?;
+    }
+    let mut written = insert.clone();
+    written.columns = names;
+    let mut source = super::legs::read("VALUES (1)", analysis.dialect())?;
+    if let SetExpr::Values(values) = &mut *source.body
+        && let Some(first) = values.rows.first_mut()
+    {
+        first.content = row;
+    }
+    written.source = Some(Box::new(source));
+    let outputs = analysis.insert(&mut written, None)?;
+    spread(&mut written, &mut columns, analysis)?;
+    Ok((Statement::Insert(written), outputs, columns))
+}
+
+/// Puts rows of arrays in the place of a single row.
+fn spread(
+    insert: &mut Insert,
+    columns: &mut Vec<InsertedColumn>,
+    analysis: &mut Analysis,
+) -> Result<(), Refusal> {
+    let row = match insert.source.as_deref_mut().map(|source| &mut *source.body) {
+        Some(SetExpr::Values(values)) => values.rows.pop(),
+        _ => None,
+    };
+    let mut items = row
+        .ok_or_else(|| unsupported("a row of this form"))?
+        .content;
+    let mut arrays = Vec::new();
+    for item in &mut items {
+        let Some(number) = template::marked(item) else {
+            continue;
+        };
+        let hole = &mut analysis.holes[number];
+        let index = match (&hole.source, hole.form) {
+            (Source::Computed(index), _) => *index,
+            (Source::Literal(literal), Form::Sealed(id, Purpose::Store)) => {
+                columns.push(InsertedColumn::Default(literal.clone(), id));
+                columns.len() - 1
+            }
+            _ => continue,
+        };
+        hole.source = Source::Computed(index);
+        if let Form::Sealed(id, purpose) = hole.form {
+            hole.form = Form::SealedArray(id, purpose);
+        }
+        let name = Ident::new(format!("c{index}"));
+        let column = Expr::CompoundIdentifier(vec![Ident::new(ROWS), name]);
+        arrays.push(std::mem::replace(item, column));
+    }
+    let names: Vec<String> = (0..arrays.len()).map(|index| format!("c{index}")).collect();
+    let text = format!(
+        "SELECT 1 FROM UNNEST(NULL) AS {ROWS} ({})",
+        names.join(", ")
+    );
+    let mut source = super::legs::read(&text, analysis.dialect())?;
+    if let SetExpr::Select(select) = &mut *source.body {
+        select.projection = items.into_iter().map(SelectItem::UnnamedExpr).collect();
+        for from in &mut select.from {
+            if let TableFactor::UNNEST { array_exprs, .. } = &mut from.relation {
+                *array_exprs = std::mem::take(&mut arrays);
+            }
+        }
+    }
+    match arrays.is_empty() {
+        true => {
+            insert.source = Some(Box::new(source));
+            Ok(())
+        }
+        false => Err(unsupported("rows of this form")),
+    }
+}
