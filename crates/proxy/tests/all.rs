@@ -19,6 +19,7 @@ mod folded;
 mod guards;
 mod hostile;
 mod increments;
+mod inserted;
 mod letters;
 mod logins;
 mod meanings;

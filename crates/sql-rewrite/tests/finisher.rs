@@ -302,3 +302,73 @@ fn without_a_finisher_nothing_changes() {
     let refusal = plan(statement, &people()).expect_err("no finisher");
     assert!(!refusal.message.contains("finisher"), "{refusal:?}");
 }
+
+#[test]
+fn rows_that_are_computed_are_inserted_as_arrays() {
+    assert_plan(
+        "INSERT INTO person (id, name, active) SELECT * FROM UNNEST($1::int[], $2::text[], \
+         $3::int[]) ON CONFLICT (id) DO UPDATE SET name = EXCLUDED.name RETURNING name, active",
+        &[
+            "fetch: SELECT 1",
+            "finisher: WITH strongroom_server (strongroom_row) AS (SELECT strongroom_row FROM \
+             unnest(CAST($4 AS integer[])) AS strongroom_rows (strongroom_row)) SELECT * FROM \
+             UNNEST($1::INT[], $2::TEXT[], $3::INT[])",
+            "write: INSERT INTO \"public\".person (id, name, active, visits) SELECT \
+             strongroom_rows.c0, strongroom_rows.c1, strongroom_rows.c2, strongroom_rows.c3 FROM \
+             UNNEST({computed 0 each store id}, {computed 1 each store name}, {computed 2 plain}, \
+             {computed 3 each store visits}) AS strongroom_rows (c0, c1, c2, c3) ON CONFLICT (id) \
+             DO UPDATE SET name = EXCLUDED.name RETURNING name, active",
+            "  outputs: name, -",
+        ],
+    );
+}
+
+#[test]
+fn what_is_the_same_for_all_rows_stays_with_the_server() {
+    assert_plan(
+        "INSERT INTO visit (visit_id, note, at) SELECT nextval('visits'), upper(name), $1 FROM \
+         person WHERE active = 4",
+        &[
+            "fetch: SELECT person.\"name\" FROM \"public\".person AS person WHERE (active = 4)",
+            "  outputs: name",
+            "finisher: WITH strongroom_0 (\"name\") AS (SELECT \"name\" FROM unnest(CAST($2 AS \
+             character varying(20)[])) AS strongroom_rows (\"name\")) SELECT NULL, upper(name), \
+             NULL FROM strongroom_0 AS person WHERE active = 4",
+            "write: INSERT INTO \"public\".visit (visit_id, note, at) SELECT nextval('visits'), \
+             strongroom_rows.c0, {$1 plain} FROM UNNEST({computed 0 each store note}) AS \
+             strongroom_rows (c0)",
+        ],
+    );
+}
+
+#[test]
+fn a_plain_column_gets_no_value_that_a_protected_one_took_part_in() {
+    for source in [
+        "SELECT upper(name) FROM person",
+        "SELECT p.name FROM person p WHERE upper(p.name) = 'X'",
+        "SELECT n FROM (SELECT upper(name) AS n FROM person) AS amount",
+        "SELECT amount.name FROM (SELECT upper(name) AS name FROM person) AS amount",
+        "SELECT count(*) FROM person WHERE upper(name) = 'X'",
+        "SELECT row_number() OVER (ORDER BY name) FROM person",
+        "SELECT active FROM person WHERE upper(name) = 'X' UNION ALL SELECT 1",
+        "SELECT (SELECT max(upper(name)) FROM person) FROM plain",
+        "SELECT CASE WHEN upper(name) = 'X' THEN 1 END FROM person",
+        "SELECT person FROM person WHERE upper(name) = 'X'",
+        "WITH plain AS (SELECT upper(name) AS amount FROM person) SELECT amount FROM plain",
+        "WITH x AS (SELECT upper(name) AS amount FROM person) SELECT amount FROM x",
+        "SELECT name FROM plain JOIN person USING (name)",
+        "VALUES ((SELECT max(upper(name)) FROM person))",
+    ] {
+        let described = described(&format!("INSERT INTO plain (amount) {source}"));
+        assert!(described.starts_with("refused: "), "{source}: {described}");
+    }
+    for source in [
+        "SELECT active FROM person WHERE upper(name) = 'X'",
+        "SELECT p.active + 1 FROM person p JOIN plain o ON o.amount = p.active ORDER BY \
+         upper(p.name)",
+        "SELECT abs(at) FROM visit WHERE upper(note) = 'X'",
+    ] {
+        let described = described(&format!("INSERT INTO plain (amount) {source}"));
+        assert!(described.contains("{computed 0 plain}"), "{described}");
+    }
+}
