@@ -37,10 +37,10 @@ enum Step {
     Deny,
     /// Lints.
     Clippy,
-    /// Our own vectors, written anew, are the committed ones.
-    Vectors,
     /// The extension and the program.
     Build,
+    /// Our own vectors, written anew, are the committed ones.
+    Vectors,
     /// The module for browsers.
     Wasm,
     /// Unit and integration tests.

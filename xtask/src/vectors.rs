@@ -1,23 +1,19 @@
 //! `vectors`: rewrites our own vectors, which must not differ from what is committed.
 
-use anyhow::bail;
+use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 
 use crate::command::{cargo, program, read, run as run_command};
-use crate::workspace;
-
-/// An example with this name writes the vectors of its crate.
-const EXAMPLE: &str = "write_vectors";
+use crate::workspace::{self, ALL_FEATURES};
 
 /// Runs every example that writes vectors and checks for differences with git.
 pub fn run() -> anyhow::Result<()> {
-    let packages = packages_that_write(&workspace::metadata()?);
-    if packages.is_empty() {
-        bail!("no package has an example {EXAMPLE}: nothing writes the vectors");
+    let examples = examples_that_write(&workspace::metadata()?);
+    if examples.is_empty() {
+        bail!("no package has an example write_…_vectors: nothing writes the vectors");
     }
-    for package in packages {
-        let example = ["--package", &package, "--example", EXAMPLE];
-        run_command(cargo().args(["run", "--quiet", "--locked"]).args(example))?;
+    for executable in build(&examples)? {
+        run_command(&mut program(&executable))?;
     }
     let changed = read(program("git").args(["status", "--porcelain", "--", "vectors"]))?;
     if !changed.is_empty() {
@@ -30,14 +26,34 @@ pub fn run() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn packages_that_write(metadata: &Value) -> Vec<String> {
+/// Builds the examples with the features of the whole workspace, so that nothing is compiled a
+/// second time for them; returns their executables.
+fn build(examples: &[String]) -> anyhow::Result<Vec<String>> {
+    let mut build = cargo();
+    build.args(["build", "--quiet", "--locked", "--workspace"]);
+    build.args(ALL_FEATURES);
+    build.arg("--message-format=json-render-diagnostics");
+    build.args(examples.iter().flat_map(|name| ["--example", name]));
+    let mut executables = Vec::new();
+    for line in read(&mut build)?.lines() {
+        let message: Value = serde_json::from_str(line).context("cargo wrote no JSON")?;
+        executables.extend(message["executable"].as_str().map(str::to_owned));
+    }
+    ensure!(
+        executables.len() == examples.len(),
+        "cargo made {executables:?} of {examples:?}"
+    );
+    Ok(executables)
+}
+
+fn examples_that_write(metadata: &Value) -> Vec<String> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     packages
-        .filter(|package| {
-            let mut targets = package["targets"].as_array().into_iter().flatten();
-            targets.any(|target| target["name"] == EXAMPLE && target["kind"][0] == "example")
-        })
-        .filter_map(|package| package["name"].as_str().map(str::to_owned))
+        .flat_map(|package| package["targets"].as_array().into_iter().flatten())
+        .filter(|target| target["kind"][0] == "example")
+        .filter_map(|target| target["name"].as_str())
+        .filter(|name| name.starts_with("write_") && name.ends_with("_vectors"))
+        .map(str::to_owned)
         .collect()
 }
 
@@ -46,11 +62,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packages_are_found_by_their_example() {
+    fn examples_are_found_by_their_names() {
         let metadata = serde_json::json!({"packages": [
-            {"name": "with", "targets": [{"name": EXAMPLE, "kind": ["example"]}]},
-            {"name": "without", "targets": [{"name": EXAMPLE, "kind": ["bin"]}]},
+            {"targets": [
+                {"name": "write_page_vectors", "kind": ["example"]},
+                {"name": "write_page_vectors", "kind": ["test"]},
+                {"name": "write_pages", "kind": ["example"]},
+            ]},
+            {"targets": [{"name": "without", "kind": ["bin"]}]},
         ]});
-        assert_eq!(packages_that_write(&metadata), ["with"]);
+        assert_eq!(examples_that_write(&metadata), ["write_page_vectors"]);
     }
 }

@@ -71,6 +71,7 @@ fn schema() -> Schema {
         kind: RelationKind::Table,
         columns,
         unique_keys: vec![vec![0]],
+        has_primary_key: true,
         opaque: false,
         has_triggers: false,
         has_column_privileges: false,

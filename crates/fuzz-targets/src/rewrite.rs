@@ -528,6 +528,7 @@ fn schema() -> Schema {
             } else {
                 vec![(0..*key).collect()]
             },
+            has_primary_key: !is_view,
             opaque: false,
             has_triggers: false,
             has_column_privileges: false,

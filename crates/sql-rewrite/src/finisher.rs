@@ -434,13 +434,8 @@ impl VisitorMut for Occurrences<'_> {
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Refusal> {
         let scope = Scope::of(select, self.schema, |name| self.table(name).ok().flatten());
+        grouped::complete(select, &scope, self.schema, |table| self.columns(table));
         self.scopes.push(scope);
-        grouped::complete(
-            select,
-            self.schema,
-            |name| self.table(name).ok().flatten(),
-            |table| self.columns(table),
-        );
         ControlFlow::Continue(())
     }
 

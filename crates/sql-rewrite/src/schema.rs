@@ -114,6 +114,8 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Unique keys as indices of `columns`, the primary key first.
     pub unique_keys: Vec<Vec<usize>>,
+    /// Whether the first of them is the primary key.
+    pub has_primary_key: bool,
     /// A view that computes something from a protected column: nothing may read it.
     pub opaque: bool,
     /// Whether triggers fire on it, or rules of the server rewrite what is done to it: they see
@@ -128,6 +130,12 @@ impl Table {
     /// Index of a column in [`Table::columns`].
     pub fn position(&self, column: &str) -> Option<usize> {
         self.columns.iter().position(|own| own.name == column)
+    }
+
+    /// Its primary key, as indices of its columns.
+    pub fn primary_key(&self) -> Option<&[usize]> {
+        let first = self.unique_keys.first().filter(|_| self.has_primary_key);
+        first.map(Vec::as_slice)
     }
 
     /// Whether any of its columns is protected, or computed from one that is. A table that is not

@@ -81,6 +81,13 @@ pub const STATEMENTS: &[&str] = &[
      FROM account a GROUP BY id ORDER BY 1",
     "SELECT score, reverse(note) FROM account GROUP BY score",
     "SELECT account_id, reverse(memo) FROM entry GROUP BY account_id",
+    "SELECT a.id, reverse(a.note), a.plain, max(t.note) FROM account a JOIN (SELECT plain AS id, \
+     word AS note FROM open JOIN account ON score = open.id + 4) t ON t.id = a.plain GROUP BY a.id \
+     ORDER BY 1",
+    "SELECT reverse(a.note), count(*) FROM account a JOIN (SELECT id + 4 AS score, word FROM open) \
+     t ON t.score = a.score GROUP BY word, note ORDER BY 1",
+    // A unique key determines nothing.
+    "SELECT code, title, max(upper(note)) FROM tag JOIN account ON plain = code GROUP BY code",
     "SELECT array_agg(score ORDER BY id) FROM account",
     "SELECT json_agg(note ORDER BY id), json_object_agg(id, amount) FROM account",
     "SELECT json_build_object('id', id, 'note', note, 'day', day) FROM account ORDER BY plain, id",

@@ -41,6 +41,7 @@ const CREATE: &[&str] = &[
      value bigint, memo varchar(20), PRIMARY KEY (account_id, number))",
     "CREATE TABLE archive (id integer PRIMARY KEY, name varchar(12), note text, at integer)",
     "CREATE TABLE open (id integer PRIMARY KEY, word text, tags text[])",
+    "CREATE TABLE tag (code integer NOT NULL UNIQUE, title text)",
     "INSERT INTO account VALUES \
      (1, 'CANARYann', 'CANARY first', 10.50, '2001-02-03', 10, 5, 1, 'a'), \
      (2, 'CANARYbob', 'CANARY Second', 20.25, '1999-12-31', 20, NULL, 2, 'b'), \
@@ -51,6 +52,7 @@ const CREATE: &[&str] = &[
      (5, 1, 9000000000, 'CANARYx')",
     "INSERT INTO archive VALUES (9, 'CANARYold', 'CANARY kept', 1), (2, 'CANARYbob', NULL, 2)",
     "INSERT INTO open VALUES (1, 'one'), (2, 'two')",
+    "INSERT INTO tag VALUES (1, 'one'), (5, 'five')",
 ];
 
 /// What is left in the tables.

@@ -32,7 +32,7 @@ pub(super) struct Source<'a> {
     /// This name, and that of the table, as they are written.
     pub alias: Ident,
     pub written: ObjectName,
-    table: &'a Table,
+    pub table: &'a Table,
     /// Whether conditions of `WHERE` hold for all of its rows that matter.
     is_kept: bool,
     /// Conditions that all of its rows meet that matter.
@@ -102,6 +102,17 @@ impl<'a> Scope<'a> {
             is_whole,
             joins,
         }
+    }
+
+    /// The index of the table that an expression names a column of, and that of the column.
+    pub fn column(&self, expression: &Expr, schema: &Schema) -> Option<(usize, usize)> {
+        let (column, qualifier) = named_column(expression)?;
+        let sources = (self.sources.as_slice(), self.is_whole);
+        let index = owner((column, qualifier), sources, schema)?;
+        let position = self.sources[index]
+            .table
+            .position(&schema.dialect.fold(column))?;
+        Some((index, position))
     }
 }
 

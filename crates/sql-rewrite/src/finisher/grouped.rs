@@ -3,10 +3,9 @@
 //! the groups are the same.
 
 use column_value::LogicalType;
-use sqlparser::ast::{
-    Expr, GroupByExpr, Ident, ObjectName, Select, SelectItem, TableFactor, Value,
-};
+use sqlparser::ast::{Expr, GroupByExpr, Select, SelectItem, Value};
 
+use super::conditions::Scope;
 use crate::{Column, Schema, Table};
 
 /// Types of the server that rows cannot be grouped by.
@@ -14,21 +13,14 @@ const WITHOUT_EQUALITY: &[&str] = &[
     "json", "jsonpath", "xml", "point", "line", "lseg", "box", "path", "polygon", "circle",
 ];
 
-/// A table of the `FROM` of a query.
-struct Source<'s> {
-    alias: Ident,
-    table: &'s Table,
-}
-
 /// Adds to `GROUP BY` what the primary keys in it determine. `used` has the columns of a table that
 /// the query may name.
-pub(super) fn complete<'s>(
+pub(super) fn complete(
     select: &mut Select,
+    scope: &Scope,
     schema: &Schema,
-    find: impl Fn(&ObjectName) -> Option<&'s Table>,
     used: impl Fn(&Table) -> Vec<usize>,
 ) {
-    let sources = sources(select, find);
     let Select {
         group_by,
         projection,
@@ -48,54 +40,25 @@ pub(super) fn complete<'s>(
     }
     let grouped: Vec<(usize, usize)> = keys
         .iter()
-        .filter_map(|key| column(meant(key, projection)?, &sources, schema))
+        .filter_map(|key| scope.column(meant(key, projection)?, schema))
         .collect();
-    for (number, source) in sources.iter().enumerate() {
+    for (number, source) in scope.sources.iter().enumerate() {
         let is_grouped = |index: &usize| grouped.contains(&(number, *index));
-        let columns = &source.table.columns;
-        let is_whole = |key: &Vec<usize>| {
-            key.iter()
-                .all(|index| columns[*index].not_null && is_grouped(index))
-        };
-        if !source.table.unique_keys.iter().any(is_whole) {
+        let table = source.table;
+        if !table
+            .primary_key()
+            .is_some_and(|key| key.iter().all(is_grouped))
+        {
             continue;
         }
-        for index in used(source.table) {
-            if !is_grouped(&index) && has_equality(&columns[index], source.table, schema) {
-                let name = Ident::with_quote('"', &columns[index].name);
+        for index in used(table) {
+            let column = &table.columns[index];
+            if !is_grouped(&index) && has_equality(column, table, schema) {
+                let name = schema.dialect.quote(&column.name);
                 keys.push(Expr::CompoundIdentifier(vec![source.alias.clone(), name]));
             }
         }
     }
-}
-
-fn sources<'s>(
-    select: &Select,
-    find: impl Fn(&ObjectName) -> Option<&'s Table>,
-) -> Vec<Source<'s>> {
-    let factors = select.from.iter().flat_map(|from| {
-        let joins = from.joins.iter().map(|join| &join.relation);
-        std::iter::once(&from.relation).chain(joins)
-    });
-    let source = |factor: &TableFactor| {
-        let TableFactor::Table {
-            name,
-            alias,
-            args: None,
-            ..
-        } = factor
-        else {
-            return None;
-        };
-        let table = find(name)?;
-        let alias = match alias {
-            Some(alias) if alias.columns.is_empty() => alias.name.clone(),
-            Some(_) => return None,
-            None => name.0.last()?.as_ident()?.clone(),
-        };
-        Some(Source { alias, table })
-    };
-    factors.filter_map(source).collect()
 }
 
 /// What a key of `GROUP BY` means: a number is the place of an output column.
@@ -123,29 +86,6 @@ fn meant<'a>(key: &'a Expr, projection: &'a [SelectItem]) -> Option<&'a Expr> {
         }
         _ => None,
     }
-}
-
-/// The source and the index of a column.
-fn column(expression: &Expr, sources: &[Source], schema: &Schema) -> Option<(usize, usize)> {
-    let fold = |ident: &Ident| schema.dialect.fold(ident);
-    let (qualifier, name) = match expression {
-        Expr::Nested(inner) => return column(inner, sources, schema),
-        Expr::Identifier(name) => (None, fold(name)),
-        Expr::CompoundIdentifier(parts) => match parts.as_slice() {
-            [.., qualifier, name] => (Some(fold(qualifier)), fold(name)),
-            _ => return None,
-        },
-        _ => return None,
-    };
-    let mut found = sources.iter().enumerate().filter_map(|(number, source)| {
-        let is_it = qualifier
-            .as_ref()
-            .is_none_or(|own| *own == fold(&source.alias));
-        let index = source.table.position(&name)?;
-        is_it.then_some((number, index))
-    });
-    let first = found.next()?;
-    found.next().is_none().then_some(first)
 }
 
 /// Whether rows can be grouped by a column.

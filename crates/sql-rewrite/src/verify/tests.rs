@@ -45,6 +45,7 @@ fn table(name: &str, columns: &[(&str, Option<ColumnId>)]) -> Table {
         kind: RelationKind::Table,
         columns: (1..).zip(columns).map(column).collect(),
         unique_keys: Vec::new(),
+        has_primary_key: false,
         opaque: false,
         has_triggers: false,
         has_column_privileges: false,

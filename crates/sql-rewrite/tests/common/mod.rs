@@ -144,6 +144,7 @@ pub fn build(name: &str, rules: &Rules, tables: &[(&str, &str, &[&str])]) -> Sch
             kind: RelationKind::Table,
             columns,
             unique_keys: keys.iter().map(places).collect(),
+            has_primary_key: !keys.is_empty(),
             opaque: false,
             has_triggers: false,
             has_column_privileges: false,

@@ -251,12 +251,14 @@ SELECT a.attrelid::pg_catalog.text, a.attnum::pg_catalog.text, a.attname::pg_cat
  ORDER BY a.attrelid, a.attnum";
 
 /// Their indexes: number, name, relation, columns (0: an expression), how many of them are keys,
-/// whether it is unique, and whether it holds for every row at every moment.
+/// whether it is unique, whether it holds for every row at every moment, and whether it is the
+/// primary key.
 const INDEXES: &str = "\
 SELECT i.indexrelid::pg_catalog.text, x.relname::pg_catalog.text, i.indrelid::pg_catalog.text,
        i.indkey::pg_catalog.text, i.indnkeyatts::pg_catalog.text, i.indisunique::pg_catalog.text,
        (i.indisvalid AND i.indimmediate AND i.indpred IS NULL
-        AND i.indexprs IS NULL)::pg_catalog.text
+        AND i.indexprs IS NULL)::pg_catalog.text,
+       i.indisprimary::pg_catalog.text
   FROM pg_catalog.pg_index i
   JOIN pg_catalog.pg_class x ON x.oid OPERATOR(pg_catalog.=) i.indexrelid
   JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) x.relnamespace

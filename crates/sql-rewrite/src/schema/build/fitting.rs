@@ -41,7 +41,7 @@ impl Building<'_> {
                 }
             }
             if unique && truth(row, 6) {
-                self.add_key(relation, &columns[..keys]);
+                self.add_key(relation, &columns[..keys], truth(row, 7));
             }
         }
     }
@@ -59,7 +59,7 @@ impl Building<'_> {
         }
     }
 
-    fn add_key(&mut self, relation: u32, columns: &[i16]) {
+    fn add_key(&mut self, relation: u32, columns: &[i16], is_primary: bool) {
         if let Some(table) = self.table_mut(relation) {
             let index = |number: &i16| {
                 let mut own = table.columns.iter();
@@ -67,6 +67,7 @@ impl Building<'_> {
             };
             if let Some(key) = columns.iter().map(index).collect() {
                 table.unique_keys.push(key);
+                table.has_primary_key |= is_primary;
             }
         }
     }

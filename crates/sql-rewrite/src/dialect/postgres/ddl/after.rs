@@ -107,6 +107,7 @@ fn described_view(view: &CreateView, schema: &Schema) -> Option<Table> {
         opaque: columns.is_empty(),
         columns,
         unique_keys: Vec::new(),
+        has_primary_key: false,
         has_triggers: false,
         has_column_privileges: false,
     })

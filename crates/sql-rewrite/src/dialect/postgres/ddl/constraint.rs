@@ -214,7 +214,7 @@ fn referred<'a>(
 ) -> Option<Vec<Option<&'a ProtectedColumn>>> {
     let other = referred_table(key, table, schema)?;
     let rules: Vec<_> = if key.referred_columns.is_empty() {
-        let primary = other.unique_keys.first()?;
+        let primary = other.primary_key()?;
         let columns = primary.iter().map(|at| &other.columns[*at]);
         columns
             .map(|column| column.protected.map(|id| schema.column(id)))

@@ -91,11 +91,13 @@ pub(super) fn described(create: &CreateTable, schema: &Schema) -> Option<Table> 
         kind: RelationKind::Table,
         columns,
         unique_keys: Vec::new(),
+        has_primary_key: false,
         opaque: false,
         has_triggers: false,
         has_column_privileges: false,
     };
     table.unique_keys = primary_key(create, &table).into_iter().collect();
+    table.has_primary_key = !table.unique_keys.is_empty();
     Some(table)
 }
 

@@ -1,4 +1,4 @@
-//! Writes our own vectors into `vectors/crypto/`: `cargo run --example write_vectors`.
+//! Writes our own vectors into `vectors/crypto/`: `cargo run --example write_crypto_vectors`.
 //!
 //! The output is the same on every run. If it differs from what is committed, files of older
 //! versions no longer open: the change needs a new cipher code or format version, not new vectors.

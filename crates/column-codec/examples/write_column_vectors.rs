@@ -1,4 +1,4 @@
-//! Writes the vectors into `vectors/columns/`: `cargo run --example write_vectors`.
+//! Writes the vectors into `vectors/columns/`: `cargo run --example write_column_vectors`.
 //!
 //! The output is the same on every run. If it differs from what is committed, existing columns no
 //! longer open: the change needs a new format, not new vectors.
