@@ -1,5 +1,5 @@
-//! Rows that the finisher computes and one statement inserts: sessions, keys, triggers, and what the
-//! server sees of them. What ordinary statements answer is in `everyday/inserted.rs`.
+//! Rows that the finisher computes and one statement inserts: sessions, keys, and what the server
+//! sees of them. What ordinary statements answer is in `everyday/inserted.rs`.
 
 use postgres::Client;
 use postgres::error::SqlState;

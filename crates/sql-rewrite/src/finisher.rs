@@ -46,6 +46,9 @@ use semi_joins::SemiJoin;
 /// # Errors
 /// The finisher would answer otherwise than the server, or there is none.
 pub(crate) fn of_query(query: &Query, schema: &Schema) -> Result<Plan, Refusal> {
+    if let SetExpr::Insert(_) = *query.body {
+        return inserts::of_with(query, schema);
+    }
     finisher::check(query, schema)?;
     let prepared = Prepared::new(query.clone(), None, schema)?;
     let (analysis, fetched) = Analysis::run(schema, |analysis| prepared.fetch(&[], analysis))?;

@@ -57,9 +57,11 @@ pub const STATEMENTS: &[&str] = &[
      'first' RETURNING id, word",
     "INSERT INTO archive (id, note) SELECT id + 300, (SELECT max(memo) FROM entry WHERE account_id \
      = a.id) FROM account a",
+    "WITH x AS (SELECT id + 100 AS i, upper(name) AS n FROM account WHERE id = $1) INSERT INTO \
+     archive (id, name) SELECT i, n FROM x RETURNING id, name ## 1",
     // Values.
-    "INSERT INTO account (id, name, note, day) VALUES ($1, upper($2), concat($2, 'x'), CURRENT_DATE \
-     - 1) ## 11 ## CANARYlow",
+    "INSERT INTO account (id, name, note, day) VALUES ($1, upper($2), concat($2, 'x'), \
+     CURRENT_DATE - 1) ## 11 ## CANARYlow",
     "INSERT INTO account (id, name, amount, plain, label) VALUES (11, 'CANARYk', round(1.234, 2), \
      4, 'x'), (12, 'CANARYl', 1 + 1, 5, 'y') RETURNING amount, plain",
     "INSERT INTO account (id, name, plain, label) VALUES (11, lower('CANARYk'), DEFAULT, $1), \
@@ -75,7 +77,8 @@ pub const STATEMENTS: &[&str] = &[
     "INSERT INTO account (id, name) SELECT id, upper(name) FROM account",
     "INSERT INTO account (id, note) SELECT id + 100, upper(note) FROM account",
     "INSERT INTO account (id, name) SELECT id + 100, repeat(name, 3) FROM account",
-    "INSERT INTO account (id, name, amount) SELECT id + 100, name, amount * 1000000000 FROM account",
+    "INSERT INTO account (id, name, amount) SELECT id + 100, name, amount * 1000000000 FROM \
+     account",
     "INSERT INTO account (id, name, amount) SELECT id + 100, name, upper(note) FROM account",
     "INSERT INTO account (id, name, score) SELECT id + 100, name, 1 / (score - 5) FROM account",
     "INSERT INTO entry (account_id, number, memo) SELECT id + 100, 1, upper(note) FROM account",

@@ -20,7 +20,7 @@ use super::rows::{Cells, cast_of, expand_stars, width_of};
 use super::writes::note_types;
 use crate::analysis::{Analysis, Constant, Outputs, is_default, output_list, template};
 use crate::dialect::postgres::finisher;
-use crate::increment::table_of;
+use crate::increment::{has_query, table_of};
 use crate::{
     FinisherWrite, Form, InsertedColumn, InsertedRows, Plan, Purpose, Refusal, Schema, Source,
     Table, Translated,
@@ -38,6 +38,27 @@ const ROWS: &str = "strongroom_rows";
 pub(crate) fn of_insert(insert: &Insert, schema: &Schema) -> Result<Plan, Refusal> {
     let keeping = planned(insert, schema, true);
     keeping.or_else(|refusal| planned(insert, schema, false).map_err(|_| refusal))
+}
+
+/// The same of an `INSERT` behind `WITH`.
+///
+/// # Errors
+/// The finisher would do otherwise than the server.
+pub(super) fn of_with(query: &Query, schema: &Schema) -> Result<Plan, Refusal> {
+    let SetExpr::Insert(Statement::Insert(insert)) = &*query.body else {
+        return Err(unsupported("a query of this form"));
+    };
+    let mut insert = insert.clone();
+    let has_others = has_query(&insert.on) || has_query(&insert.returning);
+    match insert.source.as_deref_mut() {
+        Some(source) if source.with.is_none() && !has_others => source.with = query.with.clone(),
+        _ => {
+            return Err(unsupported(
+                "WITH before an INSERT that has other queries than its source",
+            ));
+        }
+    }
+    of_insert(&insert, schema)
 }
 
 /// A column that is written.
@@ -69,9 +90,8 @@ fn planned(insert: &Insert, schema: &Schema, keeps: bool) -> Result<Plan, Refusa
     expand_stars(&mut source, schema);
     let mut targets = targets(insert, table, &source, schema)?;
     let original = source.clone();
-    match Cells::of(&mut source) {
-        Some(mut cells) => decide(&mut targets, &mut cells, (table, schema), keeps)?,
-        None => {}
+    if let Some(mut cells) = Cells::of(&mut source) {
+        decide(&mut targets, &mut cells, (table, schema), keeps)?;
     }
     finisher::check(&source, schema)?;
     let prepared = Prepared::new(source, None, schema)?;
@@ -216,7 +236,7 @@ fn decide(
             && target.column.protected.is_none()
             && let Some(expression) = column.first().map(|cell| (**cell).clone())
             && column.iter().all(|cell| **cell == expression)
-            && finisher::stays_with_server(&expression, schema)?
+            && finisher::is_of_no_row(&expression)?
         {
             kept.push((index, expression));
             continue;

@@ -199,11 +199,6 @@ impl Parts<'_, '_> {
 impl Visitor for Parts<'_, '_> {
     type Break = ();
 
-    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-        // Only that of what the server said, which is passed over below.
-        ControlFlow::Continue(())
-    }
-
     fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
         let place = std::ptr::from_ref(expression).addr();
         let is_public = self.servers.contains(&place)

@@ -204,30 +204,22 @@ pub(crate) fn is_of_a_row(function: &Function) -> bool {
         && !OF_ROWS.split_whitespace().any(|own| own == name)
 }
 
-/// Whether an expression is a constant, or the same for all rows and better left to the server:
-/// `nextval('numbers')`, `now()`.
+/// Whether an expression is a constant, or made of nothing that depends on a row, so that the
+/// server can evaluate it for all rows: `nextval('numbers')`, `now()`.
 ///
 /// # Errors
 /// It has a parameter of another dialect.
-pub(crate) fn stays_with_server(expression: &Expr, schema: &Schema) -> Result<bool, Refusal> {
+pub(crate) fn is_of_no_row(expression: &Expr) -> Result<bool, Refusal> {
     if Constant::of(expression)?.is_some() {
         return Ok(true);
     }
-    let mut parts = ServersOwn {
-        schema,
-        has_call: false,
-    };
-    Ok(expression.visit(&mut parts).is_continue() && parts.has_call)
+    Ok(expression.visit(&mut OfNoRow).is_continue())
 }
 
-/// Stops at what depends on rows, or is of the client.
-struct ServersOwn<'a> {
-    schema: &'a Schema,
-    /// It has a call that the finisher does not evaluate.
-    has_call: bool,
-}
+/// Stops at what depends on rows, or has a type that the server may take for another.
+struct OfNoRow;
 
-impl Visitor for ServersOwn<'_> {
+impl Visitor for OfNoRow {
     type Break = ();
 
     fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
@@ -236,17 +228,8 @@ impl Visitor for ServersOwn<'_> {
 
     fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
         let is_own = match expression {
-            _ if called(expression).is_some() => {
-                self.has_call = true;
-                true
-            }
-            Expr::Function(function) => {
-                let check = Check {
-                    schema: self.schema,
-                };
-                self.has_call |= check.function(&function.name).is_err();
-                is_of_a_row(function)
-            }
+            _ if called(expression).is_some() => true,
+            Expr::Function(function) => is_of_a_row(function),
             Expr::Identifier(_)
             | Expr::CompoundIdentifier(_)
             | Expr::Wildcard(_)
