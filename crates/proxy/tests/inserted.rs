@@ -13,7 +13,7 @@ name = { type = "varchar(10)" }
 price = { type = "numeric(10,2)", default = "7" }
 "#;
 
-/// The tables `item`, with protected columns, and `twin`, without.
+/// The tables `item`, with protected columns, and `twin`, without: its values are no canaries.
 const TABLES: [&str; 2] = ["item", "twin"];
 
 fn start() -> Option<(Setup, Client)> {
@@ -72,7 +72,7 @@ fn a_thousand_rows_get_their_keys_in_order_each_time() {
         let mut given = Vec::new();
         for start in [0, 1000, 2000] {
             let codes: Vec<i32> = (start..start + 1000).rev().collect();
-            let names: Vec<String> = codes.iter().map(|code| format!("CANARY{code}")).collect();
+            let names: Vec<String> = codes.iter().map(|code| format!("word{code}")).collect();
             let prices: Vec<f64> = codes.iter().map(|code| f64::from(*code) / 8.0).collect();
             let mut transaction = client.transaction().expect("begun");
             let returned = transaction
@@ -107,11 +107,11 @@ fn all_rows_are_of_one_statement() {
         let mut outcomes = Vec::new();
         for (codes, names, parents) in [
             // The first refers to the second, which is not there before it.
-            ("{1,2}", "{CANARYa,CANARYb}", "{2,NULL}"),
-            ("{3,3}", "{CANARYc,CANARYd}", "{NULL,NULL}"),
-            ("{4}", "{CANARYe}", "{99}"),
-            ("{5,6}", "{CANARYf,NULL}", "{NULL,NULL}"),
-            ("{5,6}", "{CANARYf,CANARYlonger}", "{NULL,NULL}"),
+            ("{1,2}", "{worda,wordb}", "{2,NULL}"),
+            ("{3,3}", "{wordc,wordd}", "{NULL,NULL}"),
+            ("{4}", "{worde}", "{99}"),
+            ("{5,6}", "{wordf,NULL}", "{NULL,NULL}"),
+            ("{5,6}", "{wordf,a longer name}", "{NULL,NULL}"),
         ] {
             let text = format!(
                 "INSERT INTO {table} (code, name, parent) SELECT * FROM \
@@ -122,7 +122,7 @@ fn all_rows_are_of_one_statement() {
         }
         let twice = format!(
             "INSERT INTO {table} (code, name) SELECT * FROM UNNEST('{{7,7}}'::int[], \
-             '{{CANARYg,CANARYh}}'::text[]) ON CONFLICT (code) DO UPDATE SET name = EXCLUDED.name"
+             '{{wordg,wordh}}'::text[]) ON CONFLICT (code) DO UPDATE SET name = EXCLUDED.name"
         );
         let error = answer(&mut client, &twice).expect_err("a row twice");
         outcomes.push(Some(code(&error).to_owned()));
@@ -132,7 +132,7 @@ fn all_rows_are_of_one_statement() {
     assert_eq!(codes, ["23505", "23503", "23502", "22001", "21000"]);
     assert_eq!(
         outcomes.1,
-        ["1|CANARYa|7.00|2", "2|CANARYb|7.00|NULL"],
+        ["1|worda|7.00|2", "2|wordb|7.00|NULL"],
         "the default of price is the proxy's"
     );
 }
@@ -142,7 +142,7 @@ fn a_default_is_sealed_anew_for_each_row() {
     let Some((setup, mut client)) = start() else {
         return;
     };
-    let text = "INSERT INTO item (code, name) SELECT g, 'CANARY' FROM generate_series(1, 3) g";
+    let text = "INSERT INTO item (code, name) SELECT g, upper('same') FROM generate_series(1, 3) g";
     client.batch_execute(text).expect(text);
     let text = "INSERT INTO item (code, name, price) VALUES (8, lower('A'), DEFAULT), (9, 'b', \
                 DEFAULT)";

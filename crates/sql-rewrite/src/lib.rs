@@ -41,7 +41,7 @@ pub use verify::is_of_second_proof;
 use sql_plan::{
     Aggregate, AggregateFunction, Assignment, BinaryOperator, ColumnId, ColumnRule, Copy,
     CopyFormat, Current, Effects, Expression, Finish, FinisherQuery, FinisherWrite, Form, GroupKey,
-    Hole, InsertedColumn, InsertedRows, Literal, LockKey, LockedColumn, Mode, ObjectEffect, Output, OutputKind, ParameterType,
-    Piece, Plan, Planned, Purpose, ReadModifyWrite, Refusal, Rules, ScalarFunction, Sort, Source,
-    Template, TransactionEffect, Translated, UnaryOperator, Use,
+    Hole, InsertedColumn, InsertedRows, Literal, LockKey, LockedColumn, Mode, ObjectEffect, Output,
+    OutputKind, ParameterType, Piece, Plan, Planned, Purpose, ReadModifyWrite, Refusal, Rules,
+    ScalarFunction, Sort, Source, Template, TransactionEffect, Translated, UnaryOperator, Use,
 };

@@ -310,6 +310,7 @@ fn rows_that_are_computed_are_inserted_as_arrays() {
          $3::int[]) ON CONFLICT (id) DO UPDATE SET name = EXCLUDED.name RETURNING name, active",
         &[
             "fetch: SELECT 1",
+            "  outputs: -",
             "finisher: WITH strongroom_server (strongroom_row) AS (SELECT strongroom_row FROM \
              unnest(CAST($4 AS integer[])) AS strongroom_rows (strongroom_row)) SELECT * FROM \
              UNNEST($1::INT[], $2::TEXT[], $3::INT[])",

@@ -70,8 +70,8 @@ pub const STATEMENTS: &[&str] = &[
     "INSERT INTO archive (id, note, at) VALUES ($1, repeat($2, 3), $1::int + 1) ## 11 ## CANARYr",
     "INSERT INTO account (id, name, day) VALUES (11, 'CANARYd', '2020-01-31'::date + interval '1 \
      month')",
-    "INSERT INTO open (id, word, tags) VALUES (11, (SELECT label FROM account WHERE note ~ 'Sec'), \
-     ARRAY['a', 'b'])",
+    "INSERT INTO open (id, word, tags) SELECT plain + 10, label, ARRAY['a', 'b'] FROM account \
+     WHERE note ~ 'Sec'",
     "INSERT INTO archive (id, name, at) VALUES ((SELECT max(id) + 50 FROM account), 'CANARYm', 3)",
     // Errors.
     "INSERT INTO account (id, name) SELECT id, upper(name) FROM account",

@@ -249,7 +249,8 @@ fn decide(
         }
     }
     // The number of rows must be seen in at least one array.
-    if kept.len() == targets.len() && !kept.is_empty() {
+    let is_computed = |target: &&Target| matches!(target.value, Value::Computed);
+    if targets.iter().filter(is_computed).count() == kept.len() && !kept.is_empty() {
         let (index, _) = kept.remove(0);
         for cell in cells.column(index) {
             cast_constant(cell, targets[index].column, (table, schema))?;

@@ -190,7 +190,11 @@ fn select_of(query: &mut Query) -> Result<&mut sqlparser::ast::Select, Refusal> 
 }
 
 /// Notes the types of parameters that are stored in plain columns: the finisher does not see them.
-pub(super) fn note_types(kept: &[Set], table: &Table, analysis: &mut Analysis) -> Result<(), Refusal> {
+pub(super) fn note_types(
+    kept: &[Set],
+    table: &Table,
+    analysis: &mut Analysis,
+) -> Result<(), Refusal> {
     for assignment in kept {
         let sqlparser::ast::AssignmentTarget::ColumnName(name) = &assignment.target else {
             continue;

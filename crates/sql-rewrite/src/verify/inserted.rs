@@ -71,7 +71,10 @@ fn relations(query: &FinisherQuery, text: &Query, dialect: Dialect) -> Result<Re
     let mut relations = Relations::new();
     let mut number = query.parameters;
     let mut own = query.relations.iter();
-    for Cte { alias, query: rows, .. } in ctes.take(query.relations.len()) {
+    for Cte {
+        alias, query: rows, ..
+    } in ctes.take(query.relations.len())
+    {
         let relation = own.next().ok_or_else(unknown)?;
         let wanted: Vec<String> = relation
             .columns

@@ -7,9 +7,9 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, JoinConstraint,
-    JoinOperator, ObjectName, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
-    TableFactor, Value, Visit, VisitMut, Visitor, VisitorMut,
+    DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
+    JoinConstraint, JoinOperator, ObjectName, Query, Select, SelectItem,
+    SelectItemQualifiedWildcardKind, TableFactor, Value, Visit, VisitMut, Visitor, VisitorMut,
 };
 
 use super::names::{FUNCTION_WORDS, SYSTEM_COLUMNS, builtin, folded};
