@@ -317,7 +317,7 @@ fn rows_that_are_computed_are_inserted_as_arrays() {
             "write: INSERT INTO \"public\".person (id, name, active, visits) SELECT \
              strongroom_rows.c0, strongroom_rows.c1, strongroom_rows.c2, strongroom_rows.c3 FROM \
              UNNEST({computed 0 each store id}, {computed 1 each store name}, {computed 2 plain}, \
-             {computed 3 each store visits}) AS strongroom_rows (c0, c1, c2, c3) ON CONFLICT (id) \
+             {computed 3 each store visits}) AS strongroom_rows (c0, c1, c2, c3) ON CONFLICT(id) \
              DO UPDATE SET name = EXCLUDED.name RETURNING name, active",
             "  outputs: name, -",
         ],
@@ -328,13 +328,14 @@ fn rows_that_are_computed_are_inserted_as_arrays() {
 fn what_is_the_same_for_all_rows_stays_with_the_server() {
     assert_plan(
         "INSERT INTO visit (visit_id, note, at) SELECT nextval('visits'), upper(name), $1 FROM \
-         person WHERE active = 4",
+         person WHERE lower(mail) = 'x'",
         &[
-            "fetch: SELECT person.\"name\" FROM \"public\".person AS person WHERE (active = 4)",
-            "  outputs: name",
-            "finisher: WITH strongroom_0 (\"name\") AS (SELECT \"name\" FROM unnest(CAST($2 AS \
-             character varying(20)[])) AS strongroom_rows (\"name\")) SELECT NULL, upper(name), \
-             NULL FROM strongroom_0 AS person WHERE active = 4",
+            "fetch: SELECT person.\"name\", person.mail FROM \"public\".person AS person",
+            "  outputs: name, mail",
+            "finisher: WITH strongroom_0 (\"name\", mail) AS (SELECT \"name\", mail FROM \
+             unnest(CAST($2 AS character varying(20)[]), CAST($3 AS text[])) AS strongroom_rows \
+             (\"name\", mail)) SELECT NULL, upper(name), NULL FROM strongroom_0 AS person WHERE \
+             lower(mail) = 'x'",
             "write: INSERT INTO \"public\".visit (visit_id, note, at) SELECT nextval('visits'), \
              strongroom_rows.c0, {$1 plain} FROM UNNEST({computed 0 each store note}) AS \
              strongroom_rows (c0)",
@@ -359,6 +360,8 @@ fn a_plain_column_gets_no_value_that_a_protected_one_took_part_in() {
         "WITH x AS (SELECT upper(name) AS amount FROM person) SELECT amount FROM x",
         "SELECT name FROM plain JOIN person USING (name)",
         "VALUES ((SELECT max(upper(name)) FROM person))",
+        "SELECT cardinality(ARRAY(SELECT upper(name) FROM person)) FROM plain",
+        "SELECT \"user\" FROM person AS \"user\" WHERE upper(name) = 'X'",
     ] {
         let described = described(&format!("INSERT INTO plain (amount) {source}"));
         assert!(described.starts_with("refused: "), "{source}: {described}");

@@ -52,6 +52,7 @@ impl Names<'_, '_> {
     /// Whether a name means a plain column of the tables, whichever of them has it.
     fn is_plain(&self, qualifier: Option<&Ident>, column: &Ident) -> bool {
         let dialect = self.schema.dialect;
+        let is_word = qualifier.is_none() && column.quote_style.is_none();
         let column = dialect.fold(column);
         let qualifier = qualifier.map(|own| dialect.fold(own));
         let meant = self.tables.iter().filter(|(name, _)| {
@@ -64,7 +65,7 @@ impl Names<'_, '_> {
         });
         let found: Vec<bool> = found.collect();
         match found.as_slice() {
-            [] => qualifier.is_none() && dialect.is_function_word(&column),
+            [] => is_word && dialect.is_function_word(&column),
             all => all.iter().all(|is_plain| *is_plain),
         }
     }

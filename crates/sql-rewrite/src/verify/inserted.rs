@@ -185,7 +185,7 @@ fn scope<'r>(
 struct Parts<'s, 'r> {
     scope: &'s [(String, &'r [(String, bool)])],
     dialect: Dialect,
-    /// Places of expressions within what the server said of its moment.
+    /// Places of the queries, and of what is in them, for what the server said of its moment.
     servers: HashSet<usize>,
 }
 
@@ -202,12 +202,26 @@ impl Parts<'_, '_> {
 impl Visitor for Parts<'_, '_> {
     type Break = ();
 
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        match self.servers.contains(&std::ptr::from_ref(query).addr()) {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    }
+
     fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
         let place = std::ptr::from_ref(expression).addr();
         let is_public = self.servers.contains(&place)
             || match expression {
                 Expr::Subquery(query) => match of_server(query, self.dialect) {
-                    Some(column) => self.servers.insert(std::ptr::from_ref(column).addr()),
+                    Some(column) => {
+                        let places = [
+                            std::ptr::from_ref(column).addr(),
+                            std::ptr::from_ref::<Query>(query).addr(),
+                        ];
+                        self.servers.extend(places);
+                        true
+                    }
                     None => false,
                 },
                 Expr::Exists { .. } | Expr::InSubquery { .. } => false,
