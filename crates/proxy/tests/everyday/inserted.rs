@@ -53,7 +53,7 @@ pub const STATEMENTS: &[&str] = &[
      lower(name) FROM account",
     "INSERT INTO account (id, name) SELECT g, 'CANARY' || g FROM generate_series(100, 110) g",
     "INSERT INTO open SELECT plain + 10, label FROM account WHERE note ~ 'first'",
-    "INSERT INTO open (id, word) SELECT plain + 10, 'CANARY'::text FROM account WHERE note ~ \
+    "INSERT INTO open (id, word) SELECT plain + 10, 'word'::text FROM account WHERE note ~ \
      'first' RETURNING id, word",
     "INSERT INTO archive (id, note) SELECT id + 300, (SELECT max(memo) FROM entry WHERE account_id \
      = a.id) FROM account a",
