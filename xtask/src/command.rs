@@ -31,19 +31,6 @@ pub fn run(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs a command whose output the user sees; returns false if it exits with the status that means
-/// that it cannot run here.
-pub fn run_unless_skipped(command: &mut Command, skipped: i32) -> anyhow::Result<bool> {
-    let status = command
-        .status()
-        .with_context(|| format!("cannot start {}", name(command)))?;
-    match status.code() {
-        Some(0) => Ok(true),
-        Some(code) if code == skipped => Ok(false),
-        _ => bail!("{} ended with {status}", name(command)),
-    }
-}
-
 /// Runs a command and returns its standard output.
 pub fn read(command: &mut Command) -> anyhow::Result<String> {
     let output = command
@@ -79,16 +66,6 @@ mod tests {
     fn a_failing_program_is_named() {
         let error = run(program("sh").args(["-c", "exit 3"])).unwrap_err();
         assert!(error.to_string().starts_with("sh -c exit 3 ended with"));
-    }
-
-    #[test]
-    fn a_program_may_say_that_it_cannot_run() {
-        let ends = |status: &str| {
-            run_unless_skipped(program("sh").args(["-c", &format!("exit {status}")]), 77)
-        };
-        assert!(ends("0").unwrap());
-        assert!(!ends("77").unwrap());
-        assert!(ends("78").is_err());
     }
 
     #[test]

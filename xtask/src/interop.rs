@@ -3,16 +3,22 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 
 use crate::built::{self, Built};
-use crate::command::{program, run as run_command, run_unless_skipped};
+use crate::command::{program, run as run_command};
+use crate::process::{self, Ended};
 use crate::workspace;
 
 /// A script's exit status if it cannot run here, as in automake; the script prints why.
 const SKIPPED: i32 = 77;
+
+/// More than any client needs on a busy machine.
+const LIMIT: Duration = Duration::from_secs(20 * 60);
 
 /// Runs every client and prints how many passed.
 pub fn run() -> anyhow::Result<()> {
@@ -58,35 +64,76 @@ fn script(client: &Path, built: &Built, exchange: &Path) -> Command {
     command
 }
 
+/// Runs clients in two lanes, because each of them waits most of the time. One lane has those of
+/// PostgreSQL. The other clients read files of those before them.
 fn run_all(clients: &[PathBuf], variables: &[(&str, &Path)]) -> anyhow::Result<()> {
     let built = built::build()?;
     let exchange = emptied(workspace::target_folder()?.join("interop-exchange"))?;
-    let mut failed = Vec::new();
-    let mut skipped = 0;
-    for client in clients {
-        let start = Instant::now();
-        let mut command = script(client, &built, &exchange);
-        let result = run_unless_skipped(command.envs(variables.iter().copied()), SKIPPED);
-        let word = match result {
-            Ok(true) => "pass",
-            Ok(false) => "skip",
-            Err(_) => "FAIL",
-        };
-        skipped += usize::from(matches!(result, Ok(false)));
-        let seconds = start.elapsed().as_secs_f64();
-        println!("{word} {} ({seconds:.1} s)", client.display());
-        if let Err(error) = result {
-            failed.push(error);
+    let logs = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let counts = Mutex::new(Counts::default());
+    let is_of_postgres = |client: &&PathBuf| {
+        let name = client.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("postgres-")
+    };
+    let run_lane = |lane: Vec<&PathBuf>| {
+        for client in lane {
+            let log = logs.path().join(client.file_name().unwrap_or_default());
+            let mut command = script(client, &built, &exchange);
+            command.envs(variables.iter().copied());
+            let start = Instant::now();
+            let ended = process::run(&mut command, &log, LIMIT);
+            let seconds = start.elapsed().as_secs_f64();
+            let output = fs::read(&log).unwrap_or_default();
+            // Held while reporting, so that two reports are not mixed.
+            let mut counts = counts.lock().expect("no thread has panicked");
+            print!("{}", String::from_utf8_lossy(&output));
+            let word = counts.add(client, ended);
+            println!("{word} {} ({seconds:.1} s)", client.display());
         }
-    }
+    };
+    let (of_postgres, others) = clients.iter().partition(is_of_postgres);
+    thread::scope(|scope| {
+        scope.spawn(|| run_lane(of_postgres));
+        run_lane(others);
+    });
+    let Counts {
+        passed,
+        skipped,
+        failed,
+    } = counts.into_inner().expect("no thread has panicked");
     println!(
-        "{} passed, {skipped} skipped, {} failed",
-        clients.len() - failed.len() - skipped,
+        "{passed} passed, {skipped} skipped, {} failed",
         failed.len()
     );
-    match failed.into_iter().next() {
-        Some(error) => Err(error),
-        None => Ok(()),
+    ensure!(failed.is_empty(), "{}", failed.join("\n"));
+    Ok(())
+}
+
+/// The results of clients.
+#[derive(Default)]
+struct Counts {
+    passed: usize,
+    skipped: usize,
+    /// What is wrong with each of the others.
+    failed: Vec<String>,
+}
+
+impl Counts {
+    /// Counts a client; returns a word for its result.
+    fn add(&mut self, client: &Path, ended: anyhow::Result<Ended>) -> &'static str {
+        match ended {
+            Ok(Ended::WithStatus(0)) => {
+                self.passed += 1;
+                return "pass";
+            }
+            Ok(Ended::WithStatus(SKIPPED)) => {
+                self.skipped += 1;
+                return "skip";
+            }
+            Ok(ended) => self.failed.push(format!("{}: {ended:?}", client.display())),
+            Err(error) => self.failed.push(format!("{}: {error:#}", client.display())),
+        }
+        "FAIL"
     }
 }
 
@@ -140,6 +187,18 @@ mod tests {
         fs::create_dir(folder.path().join("client")).unwrap();
         let error = clients(folder.path()).unwrap_err().to_string();
         assert!(error.ends_with("client has no executable `run`"), "{error}");
+    }
+
+    #[test]
+    fn a_client_passes_skips_or_fails_by_its_status() {
+        let mut counts = Counts::default();
+        let client = Path::new("interop/client");
+        assert_eq!(counts.add(client, Ok(Ended::WithStatus(0))), "pass");
+        assert_eq!(counts.add(client, Ok(Ended::WithStatus(77))), "skip");
+        assert_eq!(counts.add(client, Ok(Ended::WithStatus(1))), "FAIL");
+        assert_eq!(counts.add(client, Ok(Ended::TimedOut)), "FAIL");
+        assert_eq!((counts.passed, counts.skipped), (1, 1));
+        assert_eq!(counts.failed[1], "interop/client: TimedOut");
     }
 
     #[cfg(unix)]

@@ -5,10 +5,11 @@
 mod pages;
 mod view;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{fs, thread};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 
 pub use self::pages::draw_run;
 pub use self::view::FONTS;
@@ -63,29 +64,55 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         None => true,
     })?;
     ensure!(!drawn.is_empty(), "no page has such a name");
-    let looks = looks(&folder)?;
-    let mut view = View::open(&folder)?;
     if options.redraw {
+        let mut view = View::open(&folder)?;
         view.show(&drawn[0].file_name(), (PICTURE_WIDTH, 900), Scheme::Light)?;
         let height = view.number(PICTURE_END)?;
         return view.picture(Path::new(PICTURE), (PICTURE_WIDTH, height));
     }
+    let looks = looks(&folder)?;
     let pictures = folder.join("pictures");
     fs::create_dir_all(&pictures)?;
-    let mut look = Look {
-        view,
-        looks,
-        pictures,
-        findings: Vec::new(),
-    };
-    for page in &drawn {
-        look.at(page)?;
-    }
-    println!("pictures are in {}", look.pictures.display());
-    match look.findings.as_slice() {
+    let findings = look_at_all(&drawn, || {
+        Ok(Look {
+            view: View::open(&folder)?,
+            looks: &looks,
+            pictures: &pictures,
+            findings: Vec::new(),
+        })
+    })?;
+    println!("pictures are in {}", pictures.display());
+    match findings.as_slice() {
         [] => Ok(()),
         findings => bail!("what a reader would see go wrong:\n{}", findings.join("\n")),
     }
+}
+
+/// Checks all pages, with as many browsers as there are processors; returns the findings.
+fn look_at_all<'a>(
+    drawn: &[Drawn],
+    open: impl Fn() -> anyhow::Result<Look<'a>> + Sync,
+) -> anyhow::Result<Vec<String>> {
+    let next = AtomicUsize::new(0);
+    let work = || -> anyhow::Result<Vec<String>> {
+        let mut look = open()?;
+        while let Some(page) = drawn.get(next.fetch_add(1, Ordering::Relaxed)) {
+            look.at(page)?;
+        }
+        Ok(look.findings)
+    };
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    let mut findings = Vec::new();
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..processors.min(drawn.len()))
+            .map(|_| scope.spawn(work))
+            .collect();
+        for worker in workers {
+            let found = worker.join();
+            findings.extend(found.map_err(|_| anyhow!("a thread of the check panicked"))??);
+        }
+        Ok(findings)
+    })
 }
 
 /// The script that checks a page, with axe-core before it.
@@ -111,15 +138,17 @@ fn looks(folder: &Path) -> anyhow::Result<String> {
     Ok(format!("{axe};\n{own}"))
 }
 
-/// The findings so far.
-struct Look {
+/// A browser, and the findings so far.
+struct Look<'a> {
     view: View,
-    looks: String,
-    pictures: PathBuf,
+    /// The script that checks a page.
+    looks: &'a str,
+    /// The folder of screenshots.
+    pictures: &'a Path,
     findings: Vec<String>,
 }
 
-impl Look {
+impl Look<'_> {
     /// Checks one page in each variant.
     fn at(&mut self, page: &Drawn) -> anyhow::Result<()> {
         let bytes = fs::metadata(&page.path)?.len();
@@ -131,7 +160,7 @@ impl Look {
             for scheme in [Scheme::Light, Scheme::Dark] {
                 let place = format!("{}-{kind}-{}", page.name, scheme.name());
                 self.view.show(&page.file_name(), (width, 900), scheme)?;
-                self.view.evaluate(&self.looks)?;
+                self.view.evaluate(self.looks)?;
                 let height = self.view.number("document.documentElement.scrollHeight")?;
                 said += &format!(", {kind} {} {height} px", scheme.name());
                 if width == DESKTOP && height > HEIGHT_MAX {
@@ -149,27 +178,29 @@ impl Look {
     }
 
     /// Checks the displayed page, and again when it is expanded. Layout and accessible names are
-    /// the same in both schemes, so in the dark one only colours are checked.
+    /// the same in both schemes, so in the dark one only colours are checked. axe-core takes most
+    /// of the time: it checks a phone's page as it opens, and a desktop's expanded.
     fn ask_all(&mut self, place: &str, width: u32, scheme: Scheme) -> anyhow::Result<()> {
         let unfolded = format!("{place}, unfolded");
-        match scheme {
-            Scheme::Light => {
-                self.ask(place, "everything()")?;
-                self.ask(place, "accessibility()")?;
-                self.view.evaluate("unfold()")?;
-                self.ask(&unfolded, "everything()")?;
-            }
-            Scheme::Dark => {
-                self.ask(place, "contrast()")?;
-                self.view.evaluate("unfold()")?;
-            }
+        let has_layout = scheme == Scheme::Light;
+        let axe = match scheme {
+            Scheme::Light => "accessibility()",
+            Scheme::Dark => "contrast()",
+        };
+        if has_layout {
+            self.ask(place, "everything()")?;
         }
-        // On a phone the same parts have the same colours.
-        match (width, scheme) {
-            (DESKTOP, Scheme::Light) => self.ask(&unfolded, "accessibility()"),
-            (DESKTOP, Scheme::Dark) => self.ask(&unfolded, "contrast()"),
-            _ => Ok(()),
+        if width == PHONE {
+            self.ask(place, axe)?;
         }
+        self.view.evaluate("unfold()")?;
+        if has_layout {
+            self.ask(&unfolded, "everything()")?;
+        }
+        if width == DESKTOP {
+            self.ask(&unfolded, axe)?;
+        }
+        Ok(())
     }
 
     /// Ranks and hides engines with the keyboard, and checks without scripts.
@@ -177,11 +208,11 @@ impl Look {
         let window = (DESKTOP, 900);
         self.view.set_scripts(false)?;
         self.view.show(&page.file_name(), window, Scheme::Light)?;
-        self.view.evaluate(&self.looks)?;
+        self.view.evaluate(self.looks)?;
         self.ask(&page.name, "withoutScripts()")?;
         self.view.set_scripts(true)?;
         self.view.show(&page.file_name(), window, Scheme::Light)?;
-        self.view.evaluate(&self.looks)?;
+        self.view.evaluate(self.looks)?;
         self.view.evaluate("unfold()")?;
         if self.view.evaluate("ranking() !== null")? == true {
             self.ask(&page.name, "focusChip()")?;
@@ -191,7 +222,7 @@ impl Look {
             self.ask(&page.name, "metrics()")?;
         }
         self.view.show(&page.file_name(), window, Scheme::Light)?;
-        self.view.evaluate(&self.looks)?;
+        self.view.evaluate(self.looks)?;
         self.ask(&page.name, "linksUnfold()")
     }
 

@@ -244,3 +244,41 @@ fn start_with_programs(programs: &str) -> Option<Setup> {
     let finish = format!("{}programs = \"{programs}\"\n", with_finish(""));
     Some(Setup::start_with(RULES, &finish))
 }
+
+#[test]
+fn explain_shows_what_the_server_does_and_what_the_finisher_does() {
+    let Some(setup) = start() else { return };
+    let mut client = setup.connect();
+    let mut explained = |text: &str| answer(&mut client, text).expect(text);
+    let lines = explained(&format!("EXPLAIN {YEARS}"));
+    assert!(lines[0].starts_with("Seq Scan on item"), "{lines:?}");
+    let last = lines.last().expect("a line");
+    assert!(last.starts_with("Finisher: WITH "), "{lines:?}");
+    assert!(last.contains("extract(YEAR FROM made)") || last.contains("EXTRACT(YEAR FROM made)"));
+    let lines = explained(
+        "EXPLAIN (ANALYZE, COSTS false) SELECT name FROM item WHERE id = 2 AND \
+                           name LIKE '%''2' OR id > 4 AND round(price) > 1",
+    );
+    assert!(
+        lines.iter().any(|line| line.contains("actual time")),
+        "{lines:?}"
+    );
+    assert!(
+        lines.last().expect("a line").contains("LIKE '%''2'"),
+        "{lines:?}"
+    );
+    let lines = explained(&format!("EXPLAIN {RAISE}"));
+    assert!(
+        lines.last().expect("a line").contains("UPDATE"),
+        "{lines:?}"
+    );
+    // A document has the server's half alone.
+    let lines = explained(&format!("EXPLAIN (FORMAT JSON) {YEARS}"));
+    assert!(lines.concat().starts_with("[\n"), "{lines:?}");
+    // Parameters: their types are the server's, so its half comes alone.
+    let explain = "EXPLAIN SELECT round(price) FROM item WHERE id = $1 AND made < now()";
+    let rows = client.query(explain, &[&2]).expect("explained");
+    let first: &str = rows[0].get(0);
+    assert!(first.contains("(cost="), "{first}");
+    assert_eq!(years(&mut client).len(), 5);
+}

@@ -1,6 +1,8 @@
 //! Utility statements, which carry no value of a row, and statements that contain another:
 //! `VACUUM`, `LOCK`, `COPY`, `EXPLAIN`, `PREPARE`, `DECLARE`.
 
+mod explain;
+
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -128,7 +130,7 @@ pub(crate) fn plan(
             options,
         } => {
             let plan = inner(statement, schema)?;
-            explain((*analyze, *verbose), options.as_deref(), plan)
+            explain::plan((*analyze, *verbose), options.as_deref(), plan)
         }
         // What is prepared over a protected table is known by its name, and planned before.
         Statement::Execute { .. } => Ok(Plan::Pass(Effects {
@@ -153,47 +155,6 @@ pub(crate) fn plan(
         },
         _ => ddl::plan(statement, schema)?.ok_or_else(|| unsupported("a statement of this kind")),
     }
-}
-
-/// `EXPLAIN`, of what the server gets.
-fn explain(
-    (analyze, verbose): (bool, bool),
-    options: Option<&[sqlparser::ast::UtilityOption]>,
-    plan: Plan,
-) -> Result<Plan, Refusal> {
-    let mut prefix = "EXPLAIN ".to_owned();
-    match options {
-        Some(options) => {
-            let options: Vec<String> = options.iter().map(ToString::to_string).collect();
-            write!(prefix, "({}) ", options.join(", ")).expect("a String takes all");
-        }
-        None => {
-            prefix.push_str(if analyze { "ANALYZE " } else { "" });
-            prefix.push_str(if verbose { "VERBOSE " } else { "" });
-        }
-    }
-    let (mut translated, effects) = match plan {
-        Plan::One(translated, effects) => (translated, effects),
-        Plan::ReadModifyWrite(plan) => (plan.read, plan.effects),
-        Plan::Finish(plan) => (plan.fetch, plan.effects),
-        Plan::Finisher(plan) => (plan.fetch, plan.effects),
-        Plan::FinisherWrite(plan) => (plan.query.fetch, plan.query.effects),
-        Plan::Pass(_) | Plan::Copy(_) => {
-            return Err(unsupported("EXPLAIN of such a statement"));
-        }
-    };
-    // A computed value is not there yet, and would not be part of a plan.
-    let is_given = |source: &Source| match source {
-        Source::Parameter(_) | Source::Literal(_) | Source::Calculated(..) => true,
-        Source::Computed(_) | Source::Locator(_) => false,
-    };
-    if !translated.holes.iter().all(|hole| is_given(&hole.source)) {
-        return Err(unsupported("EXPLAIN of such a statement"));
-    }
-    translated.template.pieces.insert(0, Piece::Text(prefix));
-    translated.outputs = Vec::new();
-    translated.locks = None;
-    Ok(Plan::One(translated, effects))
 }
 
 /// `COPY` of a table between the client and the server.

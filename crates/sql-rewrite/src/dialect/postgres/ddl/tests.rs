@@ -56,7 +56,16 @@ fn answers() -> Vec<Answer> {
         column("11", "1", "a", "integer"),
         column("11", "2", "b", "text"),
     ];
-    answers[3] = vec![row(&["20", "people_pkey", "10", "1", "1", "true", "true"])];
+    answers[3] = vec![row(&[
+        "20",
+        "people_pkey",
+        "10",
+        "1",
+        "1",
+        "true",
+        "true",
+        "true",
+    ])];
     answers[7] = vec![row(&[
         "count_people",
         "CREATE FUNCTION … SELECT count(*) FROM people",

@@ -1,0 +1,118 @@
+//! `EXPLAIN`: the server explains what the proxy sends it. Where the finisher computes the answer,
+//! its query follows.
+
+use std::fmt::Write as _;
+
+use sqlparser::ast::UtilityOption;
+
+use crate::{
+    Effects, FinisherQuery, Output, OutputKind, ParameterType, Piece, Plan, Refusal, Source,
+    Translated,
+};
+use sql_plan::{Element, FetchedColumnPlan, FetchedRelation, unsupported};
+
+/// The plan of `EXPLAIN` of a statement with a plan.
+pub(super) fn plan(
+    (analyze, verbose): (bool, bool),
+    options: Option<&[UtilityOption]>,
+    plan: Plan,
+) -> Result<Plan, Refusal> {
+    let mut prefix = "EXPLAIN ".to_owned();
+    match options {
+        Some(options) => {
+            let options: Vec<String> = options.iter().map(ToString::to_string).collect();
+            write!(prefix, "({}) ", options.join(", ")).expect("a String takes all");
+        }
+        None => {
+            prefix.push_str(if analyze { "ANALYZE " } else { "" });
+            prefix.push_str(if verbose { "VERBOSE " } else { "" });
+        }
+    }
+    let mut lines = Vec::new();
+    let (mut translated, effects) = match plan {
+        Plan::One(translated, effects) => (translated, effects),
+        Plan::ReadModifyWrite(plan) => (plan.read, plan.effects),
+        Plan::Finish(plan) => (plan.fetch, plan.effects),
+        Plan::Finisher(plan) => {
+            lines.push(format!("Finisher: {}", plan.text));
+            (plan.fetch, plan.effects)
+        }
+        Plan::FinisherWrite(plan) => {
+            let written = plan.write.template.render(|hole, text| {
+                write!(text, "${}", hole + 1).expect("a String takes all");
+            });
+            lines.push(format!("Finisher: {}", plan.query.text));
+            lines.push(format!("Write of each row: {written}"));
+            (plan.query.fetch, plan.query.effects)
+        }
+        Plan::Pass(_) | Plan::Copy(_) => {
+            return Err(unsupported("EXPLAIN of such a statement"));
+        }
+    };
+    // A computed value is not there yet, and would not be part of a plan.
+    let is_given = |source: &Source| match source {
+        Source::Parameter(_) | Source::Literal(_) | Source::Calculated(..) => true,
+        Source::Computed(_) | Source::Locator(_) => false,
+    };
+    if !translated.holes.iter().all(|hole| is_given(&hole.source)) {
+        return Err(unsupported("EXPLAIN of such a statement"));
+    }
+    translated.template.pieces.insert(0, Piece::Text(prefix));
+    translated.outputs = Vec::new();
+    translated.locks = None;
+    Ok(match lines.is_empty() || has_format(options) {
+        true => Plan::One(translated, effects),
+        false => with_lines(translated, &lines, effects),
+    })
+}
+
+/// Whether the explanation may be a document rather than lines.
+fn has_format(options: Option<&[UtilityOption]>) -> bool {
+    let mut options = options.into_iter().flatten();
+    options.any(|option| option.name.value.eq_ignore_ascii_case("format"))
+}
+
+/// The server's explanation with lines behind it, put together by the finisher.
+fn with_lines(explanation: Translated, lines: &[String], effects: Effects) -> Plan {
+    let types = explanation.parameter_types.iter();
+    let declared: Option<Vec<_>> = types
+        .map(|known| match known {
+            Some(ParameterType::One(logical)) => Some(Some(*logical)),
+            Some(ParameterType::Array(_)) | None => None,
+        })
+        .collect();
+    // The finisher's query has none of the parameters, so their types must be known.
+    let Some(declared) = declared else {
+        return Plan::One(explanation, effects);
+    };
+    let parameters = declared.len();
+    let own: Vec<String> = lines
+        .iter()
+        .zip(1..)
+        .map(|(line, number)| format!("({number}, '{}')", line.replace('\'', "''")))
+        .collect();
+    let text = format!(
+        "SELECT line AS \"QUERY PLAN\" FROM (SELECT 0 AS part, number, line FROM \
+         unnest(CAST(${} AS text[])) WITH ORDINALITY AS plan (line, number) UNION ALL SELECT 1, \
+         number, line FROM (VALUES {}) AS own (number, line)) AS lines ORDER BY part, number",
+        parameters + 1,
+        own.join(", ")
+    );
+    Plan::Finisher(Box::new(FinisherQuery {
+        fetch: Translated {
+            outputs: vec![Output::shown(OutputKind::Plain)],
+            ..explanation
+        },
+        has_index: false,
+        relations: vec![FetchedRelation {
+            columns: vec![FetchedColumnPlan {
+                output: 0,
+                element: Element::Text,
+            }],
+        }],
+        text,
+        parameters,
+        declared,
+        effects,
+    }))
+}
