@@ -42,7 +42,11 @@ pub(super) fn plan(
                 write!(text, "${}", hole + 1).expect("a String takes all");
             });
             lines.push(format!("Finisher: {}", plan.query.text));
-            lines.push(format!("Write of each row: {written}"));
+            let of_which = match plan.inserted {
+                Some(_) => "all rows",
+                None => "each row",
+            };
+            lines.push(format!("Write of {of_which}: {written}"));
             (plan.query.fetch, plan.query.effects)
         }
         Plan::Pass(_) | Plan::Copy(_) => {
