@@ -73,7 +73,7 @@ enum Value {
     /// A column of the finisher's answer.
     Computed,
     /// An expression that the server evaluates.
-    Kept(Expr),
+    Kept(Box<Expr>),
     /// `DEFAULT`
     Default,
 }
@@ -259,7 +259,7 @@ fn decide(
     for (index, expression) in kept {
         let column = cells.column(index);
         column.into_iter().for_each(|cell| *cell = null.clone());
-        targets[index].value = Value::Kept(expression);
+        targets[index].value = Value::Kept(Box::new(expression));
     }
     Ok(())
 }
@@ -339,7 +339,7 @@ fn write(
                 {
                     analysis.parameters.note_type(&constant.source, physical);
                 }
-                row.push(expression.clone());
+                row.push((**expression).clone());
             }
             (Value::Computed, Some(id)) => {
                 let form = Form::Sealed(id, Purpose::Store);

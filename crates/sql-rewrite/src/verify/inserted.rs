@@ -22,6 +22,9 @@ use crate::{
 /// The columns of the finisher's relations, and which of them are protected.
 type Relations = HashMap<String, Vec<(String, bool)>>;
 
+/// Some of them, by the names that qualify their columns.
+type InFrom<'r> = Vec<(String, &'r [(String, bool)])>;
+
 /// Checks what is sent of the rows.
 pub(super) fn check(
     plan: &FinisherWrite,
@@ -151,11 +154,7 @@ fn is_public(body: &SetExpr, answer: usize, relations: &Relations, dialect: Dial
 
 /// The finisher's relations in FROM by the names that qualify their columns. None: there are
 /// others.
-fn scope<'r>(
-    select: &Select,
-    relations: &'r Relations,
-    dialect: Dialect,
-) -> Option<Vec<(String, &'r [(String, bool)])>> {
+fn scope<'r>(select: &Select, relations: &'r Relations, dialect: Dialect) -> Option<InFrom<'r>> {
     let mut scope = Vec::new();
     for from in &select.from {
         let joined = from.joins.iter().map(|join| &join.relation);
@@ -183,7 +182,7 @@ fn scope<'r>(
 
 /// Stops at what a protected column may take part in.
 struct Parts<'s, 'r> {
-    scope: &'s [(String, &'r [(String, bool)])],
+    scope: &'s InFrom<'r>,
     dialect: Dialect,
     /// Places of the queries, and of what is in them, for what the server said of its moment.
     servers: HashSet<usize>,
