@@ -226,8 +226,14 @@ pub struct SchemaError {
 
 impl Schema {
     /// Whether queries may be left to a finisher.
-    pub(crate) fn has_finisher(&self) -> bool {
+    pub fn has_finisher(&self) -> bool {
         self.catalogue.finisher.is_there
+    }
+
+    /// Whether a protected column has values that are kept unread.
+    pub fn has_opaque(&self) -> bool {
+        let mut columns = self.protected.iter();
+        columns.any(|column| column.logical.opaque().is_some())
     }
 
     /// Whether the proxy leaves orders of texts to the finisher.

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use column_value::LogicalType;
+
 use super::{
     Answer, Column, ColumnType, ProtectedColumn, QUERIES, RelationKind, Schema, SchemaError,
     SessionFacts, Table, views,
@@ -214,7 +216,7 @@ impl<'a> Building<'a> {
                 has_default: truth(row, 4),
                 is_generated: truth(row, 6),
                 protected: None,
-                physical: text(row, 5).parse().ok(),
+                physical: physical_of(&text(row, 5)),
             };
             self.note_type(row, column.number);
             // What the type is called is needed for the message only, so it is read again there.
@@ -545,4 +547,10 @@ fn not_yet(name: &Name) -> Table {
         has_triggers: false,
         has_column_privileges: false,
     }
+}
+
+/// The type of a plain column, where the proxy can compute with it.
+fn physical_of(name: &str) -> Option<LogicalType> {
+    let known: Option<LogicalType> = name.parse().ok();
+    known.filter(|logical| logical.opaque().is_none())
 }

@@ -39,6 +39,9 @@ const ARRAYS: &[(u32, u32)] = &[
 
 /// The number of the array type of a type.
 pub fn array_oid(logical: LogicalType) -> u32 {
+    if let LogicalType::Opaque(opaque) = logical {
+        return opaque.array_oid();
+    }
     let element = oid(logical);
     let found = ARRAYS.iter().find(|(own, _)| *own == element);
     found.map_or(0, |(_, array)| *array)

@@ -195,6 +195,10 @@ fn type_number(logical: LogicalType) -> String {
         LogicalType::TimestampTz => "timestamptz",
         LogicalType::Uuid => "uuid",
         LogicalType::Json => "json",
+        LogicalType::Opaque(opaque) => {
+            let name = opaque.catalogue_name();
+            return format!("'pg_catalog.{name}'::pg_catalog.regtype::pg_catalog.oid");
+        }
     };
     format!("'pg_catalog.{name}'::pg_catalog.regtype::pg_catalog.oid")
 }
@@ -207,6 +211,7 @@ fn modifier(logical: LogicalType) -> i64 {
         LogicalType::Numeric(Some((precision, scale))) => {
             (i64::from(precision) << 16 | i64::from(scale)) + 4
         }
+        LogicalType::Opaque(opaque) => i64::from(opaque.modifier()),
         _ => -1,
     }
 }
