@@ -93,7 +93,7 @@ const COLUMNS: &[(&str, &str, [&str; 3])] = &[
         ["{0.1,1e300}", "{}", "{NaN,-0.30000000000000004}"],
     ),
     ("g", "point", ["(1,2.5)", "(0,-1e10)", "1,2"]),
-    ("s", "tsvector", ["a fat cat", "'x':3A 'y':1", "''"]),
+    ("s", "tsvector", ["a fat cat", "'x':3A 'y':1", ""]),
 ];
 
 fn rules() -> String {
@@ -318,12 +318,12 @@ fn parameters_are_read_in_text_and_in_binary() {
             "ia",
             vec![0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 25, 0, 0, 0, 0, 0, 0, 0, 1],
         ),
-        ("r", vec![255]),
+        ("r", vec![0]),
     ] {
         let codes = ["thing", "plain"].map(|name| {
             let insert = format!("INSERT INTO {name} (id, {column}) VALUES (99, $1)");
             let error = client.execute(&insert, &[&Binary(Some(bytes.clone()))]);
-            error.expect_err("no value").code().cloned()
+            error.expect_err(&insert).code().cloned()
         });
         assert!(codes[0].is_some() && codes[1].is_some(), "{column}");
         let class = |code: &Option<SqlState>| code.as_ref().map(|code| code.code()[..2].to_owned());

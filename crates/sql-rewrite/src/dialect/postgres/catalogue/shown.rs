@@ -59,7 +59,8 @@ const INFORMATION: &[(&str, &str, &str)] = &[
     (
         "data_type",
         "character_data",
-        "pg_catalog.format_type(m.typid, NULL)",
+        "CASE WHEN l.typcategory OPERATOR(pg_catalog.=) 'A' THEN 'ARRAY' \
+         ELSE pg_catalog.format_type(m.typid, NULL) END",
     ),
     (
         "character_maximum_length",
