@@ -152,6 +152,9 @@ const BASES: &[Base] = &[
     element("json", &["json"], (114, 199), -1),
 ];
 
+/// The place of `bit`.
+const BITS_AT: u8 = 7;
+
 /// `interval` without fields (`INTERVAL_FULL_RANGE`), in the upper half of its modifier.
 const INTERVAL_FULL_RANGE: i32 = 0x7fff;
 /// Digits of a second that PostgreSQL keeps.
@@ -160,6 +163,23 @@ const SECOND_DIGITS_MAX: u32 = 6;
 const BITS_MAX: u32 = 83_886_080;
 
 impl OpaqueType {
+    /// `bit` of any length: the type of `B'101'`.
+    pub const BITS: Self = Self {
+        base: BITS_AT,
+        modifier: -1,
+        is_array: false,
+    };
+
+    /// Whether it is `bit` of any length.
+    pub fn is_bits(self) -> bool {
+        self == Self::BITS
+    }
+
+    /// Whether it is `bit varying`, with a limit or without.
+    pub fn is_varying_bits(self) -> bool {
+        self.base().limits == Limits::BitsMax && !self.is_array
+    }
+
     /// The type of a name and its limits, as they stand in DDL: `("bit varying", [8])`,
     /// `("integer[]", [])`. None: no such type, or not one whose values are kept unread.
     pub fn from_parts(name: &str, limits: &[u32]) -> Option<Self> {
@@ -369,6 +389,11 @@ mod tests {
             assert_eq!(OpaqueType::from_parts(&name, &[]), Some(own), "{name}");
             assert_eq!(OpaqueType::of_oid(own.oid(), -1), Some(own), "{name}");
         }
+    }
+
+    #[test]
+    fn bits_are_where_they_are_looked_for() {
+        assert_eq!(OpaqueType::of_oid(1560, -1), Some(OpaqueType::BITS));
     }
 
     #[test]

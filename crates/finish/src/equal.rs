@@ -18,7 +18,7 @@ pub(crate) fn comparable(logical: Option<LogicalType>) -> Result<LogicalType, Va
         }
         LogicalType::Opaque(opaque) => Err(error(
             SqlState::FEATURE_NOT_SUPPORTED,
-            &format!("the proxy does not compare values of type {opaque}"),
+            format!("the proxy does not compare values of type {opaque}"),
         )),
         logical => Ok(logical),
     }

@@ -311,7 +311,7 @@ impl SortKey {
         }
         if let LogicalType::Opaque(opaque) = logical {
             let message = format!("the proxy does not sort values of type {opaque}");
-            return Err(error(SqlState::FEATURE_NOT_SUPPORTED, &message));
+            return Err(error(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
         Ok(Self {
             value,

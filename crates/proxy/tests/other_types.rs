@@ -170,7 +170,8 @@ fn fill(client: &mut Client, table: &str) -> Result<(), Error> {
     let rows: Vec<String> = (0..3)
         .map(|row| {
             let values = COLUMNS.iter();
-            let values = values.map(|(_, _, values)| format!(", '{}'", values[row].replace('\'', "''")));
+            let values =
+                values.map(|(_, _, values)| format!(", '{}'", values[row].replace('\'', "''")));
             format!("({row}{})", values.collect::<String>())
         })
         .collect();
@@ -239,6 +240,8 @@ fn values_come_back_as_the_server_writes_them() {
         "UPDATE TABLE SET i = '2 hours', j = '{\"new\": [1 ,2]}'::jsonb WHERE id = 1 \
          RETURNING i, j, ia",
         "INSERT INTO TABLE (id, p, ta) VALUES (20, '1.23456 s'::interval, '{x}') RETURNING p, ta",
+        "INSERT INTO TABLE (id, b, v, i, ta) VALUES (21, B'00001111', B'101', interval '2 min', \
+         '{y}'::text[]) RETURNING b, v, i, ta",
         "BEGIN; DECLARE c CURSOR FOR SELECT i, ia FROM TABLE ORDER BY id; FETCH 2 FROM c; COMMIT",
     ] {
         assert!(!assert_same(&mut client, query).is_empty(), "{query}");
@@ -249,8 +252,11 @@ fn values_come_back_as_the_server_writes_them() {
     assert_eq!(found.expect("a row"), ["\"CANARY\"|{CANARY}"]);
 }
 
-/// Types and binary values of all rows.
-fn raw(client: &mut Client, table: &str) -> Vec<(Vec<Type>, Vec<Option<Vec<u8>>>)> {
+/// Types and binary values of a row.
+type RawRow = (Vec<Type>, Vec<Option<Vec<u8>>>);
+
+/// Those of all rows.
+fn raw(client: &mut Client, table: &str) -> Vec<RawRow> {
     let query = format!("SELECT {} FROM {table} ORDER BY id", names());
     let rows = client.query(&query, &[]).expect(&query);
     let rows = rows.iter().map(|row| {

@@ -39,9 +39,12 @@ impl Conversion {
     }
 }
 
+/// Values, and what is known of each.
+type ByValue<T> = HashMap<Box<[u8]>, T>;
+
 /// Answers of PostgreSQL, by what was asked.
 #[derive(Default)]
-struct Answers(HashMap<Conversion, HashMap<Box<[u8]>, Box<[u8]>>>);
+struct Answers(HashMap<Conversion, ByValue<Box<[u8]>>>);
 
 impl Drop for Answers {
     fn drop(&mut self) {
@@ -54,7 +57,7 @@ impl Drop for Answers {
 
 /// Values to ask for, and in which order they were met.
 #[derive(Default)]
-pub struct Wanted(Vec<(Conversion, HashMap<Box<[u8]>, usize>)>);
+pub struct Wanted(Vec<(Conversion, ByValue<usize>)>);
 
 impl Wanted {
     fn add(&mut self, conversion: Conversion, value: &[u8]) {
@@ -165,7 +168,7 @@ impl OpaqueForms {
     pub fn take_wanted(&self) -> Option<Wanted> {
         let wanted = self.wanted.as_ref()?;
         let wanted = std::mem::take(&mut *wanted.lock().unwrap_or_else(PoisonError::into_inner));
-        let is_known = |(conversion, values): &(Conversion, HashMap<Box<[u8]>, usize>)| {
+        let is_known = |(conversion, values): &(Conversion, ByValue<usize>)| {
             let mut values = values.keys();
             values.all(|value| self.known(*conversion, value).is_some())
         };

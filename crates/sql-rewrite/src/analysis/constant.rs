@@ -1,6 +1,6 @@
 //! Constants and parameters of a statement, and whether they fit a column.
 
-use column_value::{LogicalType, Value as Constantly};
+use column_value::{LogicalType, OpaqueType, Value as Constantly};
 use semantics_postgres::{TextContext, ValueText};
 use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, UnaryOperator, Value};
 use sqlstate::SqlState;
@@ -81,6 +81,12 @@ impl Constant {
                 return Ok(Some(Self {
                     source: Source::Parameter(parameter_number(name)?),
                     cast: None,
+                }));
+            }
+            Value::SingleQuotedByteStringLiteral(bits) => {
+                return Ok(Some(Self {
+                    source: Source::Literal(Literal::Text(bits.clone())),
+                    cast: Some(LogicalType::Opaque(OpaqueType::BITS)),
                 }));
             }
             _ => return Ok(None),
@@ -199,6 +205,10 @@ impl Constant {
             && !matches!(cast, T::Varchar(Some(_)) | T::Char(_) | T::Numeric(Some(_)))
         {
             return true;
+        }
+        if let (T::Opaque(cast), T::Opaque(own)) = (cast, logical) {
+            // The limits of the column are put to it afterwards. Bits are varying ones, too.
+            return cast == own.unlimited() || (cast.is_bits() && own.is_varying_bits());
         }
         let whole = |logical| matches!(logical, T::SmallInt | T::Integer | T::BigInt);
         let is_whole_number = match &self.source {
