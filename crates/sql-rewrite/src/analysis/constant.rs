@@ -2,7 +2,7 @@
 
 use column_value::{LogicalType, OpaqueType, Value as Constantly};
 use semantics_postgres::{TextContext, ValueText};
-use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, UnaryOperator, Value};
+use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, Interval, UnaryOperator, Value};
 use sqlstate::SqlState;
 
 use crate::{Literal, ProtectedColumn, Purpose, Refusal, Source};
@@ -61,6 +61,19 @@ impl Constant {
                     _ => None,
                 }
             }
+            Expr::Interval(Interval {
+                value,
+                leading_field: None,
+                leading_precision: None,
+                last_field: None,
+                fractional_seconds_precision: None,
+            }) => match Self::of(value)? {
+                Some(inner) if inner.cast.is_none() => Some(Self {
+                    cast: OpaqueType::from_parts("interval", &[]).map(LogicalType::Opaque),
+                    ..inner
+                }),
+                _ => None,
+            },
             _ => None,
         };
         Ok(constant)
