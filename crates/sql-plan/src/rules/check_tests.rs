@@ -72,9 +72,8 @@ fn misspelt_fields_are_named() {
 #[test]
 fn types_that_are_kept_unread_have_mode_random_only() {
     for logical in ["jsonb", "interval(3)", "inet", "int4range", "text[]"] {
-        let rule = |mode: &str| {
-            format!("[columns.t]\na = {{ type = \"{logical}\", mode = \"{mode}\" }}")
-        };
+        let rule =
+            |mode: &str| format!("[columns.t]\na = {{ type = \"{logical}\", mode = \"{mode}\" }}");
         accepted(&rule("random"));
         refused(&rule("equality"), "different bytes");
         refused(&rule("order"), "no mode \"order\"");
