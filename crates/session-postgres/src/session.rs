@@ -399,10 +399,7 @@ impl Session {
                 MessageAction::Ask => {
                     self.pass(side, &bytes[run..at]);
                     run = at;
-                    self.with_protected(|protected, outputs| {
-                        protected.ask_first(outputs);
-                        Ok(())
-                    })?;
+                    self.ask_catalogues()?;
                     break;
                 }
                 MessageAction::Read => {
@@ -421,8 +418,7 @@ impl Session {
                         break;
                     }
                     self.read(side, header.kind, message)?;
-                    let protected = self.protected.as_mut();
-                    if side == Side::Client && protected.is_some_and(|own| own.wants_again()) {
+                    if self.reads_again(side) {
                         break;
                     }
                     at += header.size;

@@ -47,6 +47,20 @@ impl Session {
         Ok(size)
     }
 
+    /// Asks what must be answered before the client's next message.
+    pub(super) fn ask_catalogues(&mut self) -> Result<(), End> {
+        self.with_protected(|protected, outputs| {
+            protected.ask_first(outputs);
+            Ok(())
+        })
+    }
+
+    /// Whether the message that was read last is read again.
+    pub(super) fn reads_again(&mut self, side: Side) -> bool {
+        let protected = self.protected.as_mut();
+        side == Side::Client && protected.is_some_and(|own| own.wants_again())
+    }
+
     /// Whether the finisher is asked before a message of the server is read.
     pub(super) fn asks_first(&mut self, side: Side, kind: u8, bytes: &[u8]) -> Result<bool, End> {
         let is_ready = side == Side::Server && self.has_begun();
