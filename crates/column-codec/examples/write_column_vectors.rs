@@ -11,10 +11,8 @@ use std::path::Path;
 
 use anyhow::Context;
 use column_codec::Codec;
-use column_value::Value;
 use crypto::secret::Key;
-use schema::{Column, Outcome, Vector, from_hex, to_hex};
-use semantics_postgres::{TextContext, ValueText};
+use schema::{Column, Outcome, Vector, from_hex, to_hex, value};
 
 const ROOT: [u8; 32] = *b"the root key of all the vectors.";
 const NONCE: [u8; 12] = [0x40; 12];
@@ -41,7 +39,7 @@ fn codec(root: [u8; 32], column: &Column) -> anyhow::Result<Codec> {
 }
 
 fn seal(column: &Column, text: &str) -> anyhow::Result<Vec<u8>> {
-    let value = Value::from_text(text, column.logical, &TextContext::default())?;
+    let value = value(text, column.logical);
     let mut sealed = Vec::new();
     codec(ROOT, column)?.seal_store(0, &value, || NONCE, &mut sealed)?;
     Ok(sealed)
@@ -77,6 +75,12 @@ fn values() -> anyhow::Result<()> {
         ("random_numeric_opens", "numeric(12,2)", "random", "1234.50"),
         ("random_text_opens", "text", "random", "sixteen letters!"),
         ("random_character_opens", "character(4)", "random", "BC  "),
+        (
+            "random_interval_opens",
+            "interval",
+            "random",
+            "00000000d693a4000000000200000001",
+        ),
         ("random_json_opens", "json", "random", "{\"a\": 1}"),
         ("equality_integer_opens", "integer", "equality", "-77"),
         (
@@ -189,6 +193,16 @@ fn other_rules() -> anyhow::Result<()> {
     let proves = "A value sealed in another mode is told from a damaged one.";
     let equality = column("integer", "equality")?;
     write("mode_of_rule_changed", proves, ROOT, &equality, &sealed)?;
+    let sealed = seal(&column("jsonb", "random")?, "015b5d")?;
+    let interval = column("interval", "random")?;
+    let proves = "A value of another type that is kept unread does not open.";
+    write(
+        "random_type_of_rule_changed",
+        proves,
+        ROOT,
+        &interval,
+        &sealed,
+    )?;
     let mut order = column("integer", "order")?;
     let sealed = seal(&order, "77")?;
     order.bits = Some(32);

@@ -8,6 +8,9 @@ use column_value::{LogicalType, NumericSpecial, Value};
 /// Texts and bytes are padded to multiples of this.
 pub(crate) const BUCKET: usize = 16;
 
+/// Size of the number of a type, before a value that is kept unread.
+const NUMBER_SIZE: usize = 4;
+
 /// Types with a common encoding, so that their values can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
@@ -26,6 +29,8 @@ pub(crate) enum Class {
     TimestampTz,
     Uuid,
     Json,
+    /// All types that are kept unread: the number of the type is part of a value.
+    Opaque,
 }
 
 impl Class {
@@ -43,6 +48,7 @@ impl Class {
             LogicalType::TimestampTz => Self::TimestampTz,
             LogicalType::Uuid => Self::Uuid,
             LogicalType::Json => Self::Json,
+            LogicalType::Opaque(_) => Self::Opaque,
         }
     }
 
@@ -61,12 +67,13 @@ impl Class {
             Self::TimestampTz => 10,
             Self::Uuid => 11,
             Self::Json => 12,
+            Self::Opaque => 13,
         }
     }
 
     /// Whether values have variable length, and are padded.
     pub(crate) fn is_padded(self) -> bool {
-        matches!(self, Self::Text | Self::Bytes | Self::Json)
+        matches!(self, Self::Text | Self::Bytes | Self::Json | Self::Opaque)
     }
 }
 
@@ -107,6 +114,12 @@ pub(crate) fn encode(value: &Value, logical: LogicalType, exact: bool, out: &mut
             encode_padded(text.as_bytes(), out);
         }
         (Class::Bytes, Value::Bytes(bytes)) => encode_padded(bytes, out),
+        (Class::Opaque, Value::Opaque(bytes)) => {
+            let LogicalType::Opaque(opaque) = logical else {
+                return false;
+            };
+            encode_numbered(&opaque.oid().to_be_bytes(), bytes, out);
+        }
         (Class::Date, Value::Date(day)) => out.extend(day.to_be_bytes()),
         (Class::Time, Value::Time(time)) => out.extend(time.to_be_bytes()),
         (Class::Timestamp | Class::TimestampTz, Value::Timestamp(time)) => {
@@ -136,9 +149,15 @@ pub(crate) fn plain_float(number: f64) -> f64 {
 
 /// Pads: the bytes, one byte 0x80, and zeros up to a multiple of the bucket size.
 fn encode_padded(bytes: &[u8], out: &mut Vec<u8>) {
-    let size = (bytes.len() + 1).next_multiple_of(BUCKET);
+    encode_numbered(&[], bytes, out);
+}
+
+/// The same with a number before the bytes.
+fn encode_numbered(number: &[u8], bytes: &[u8], out: &mut Vec<u8>) {
+    let size = (number.len() + bytes.len() + 1).next_multiple_of(BUCKET);
     let end = out.len() + size;
     out.reserve(size);
+    out.extend(number);
     out.extend(bytes);
     out.push(0x80);
     out.resize(end, 0);
@@ -213,7 +232,9 @@ pub(crate) fn decode(bytes: &[u8], logical: LogicalType) -> Option<Value> {
         Class::Integer => Value::Integer(decode_integer(bytes)?),
         Class::Float => Value::Float(f64::from_be_bytes(bytes.try_into().ok()?)),
         Class::Numeric => decode_numeric(bytes, logical)?,
-        Class::Text | Class::Bytes | Class::Json => return decode_padded(bytes.to_vec(), logical),
+        Class::Text | Class::Bytes | Class::Json | Class::Opaque => {
+            return decode_padded(bytes.to_vec(), logical);
+        }
         Class::Date => Value::Date(i32::from_be_bytes(bytes.try_into().ok()?)),
         Class::Time => Value::Time(i64::from_be_bytes(bytes.try_into().ok()?)),
         Class::Timestamp | Class::TimestampTz => {
@@ -228,6 +249,15 @@ pub(crate) fn decode_padded(mut bytes: Vec<u8>, logical: LogicalType) -> Option<
     bytes.truncate(unpadded(&bytes)?);
     if logical == LogicalType::Bytes {
         return Some(Value::Bytes(bytes));
+    }
+    if let LogicalType::Opaque(opaque) = logical {
+        // A value of another type has another form.
+        let number = bytes.first_chunk::<NUMBER_SIZE>()?;
+        if *number != opaque.oid().to_be_bytes() {
+            return None;
+        }
+        bytes.drain(..NUMBER_SIZE);
+        return Some(Value::Opaque(bytes));
     }
     let mut text = String::from_utf8(bytes).ok()?;
     if let LogicalType::Char(length) = logical {

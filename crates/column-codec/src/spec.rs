@@ -60,13 +60,15 @@ pub enum SpecError {
         /// The column.
         column: String,
     },
-    /// Equality is not defined for `json`.
-    #[error("{table}.{column}: json has no equality: choose mode random")]
+    /// Equal values of the type have no common form, or it has no equality.
+    #[error("{table}.{column}: {logical} has no mode equality: choose mode random")]
     NoEquality {
         /// The table.
         table: String,
         /// The column.
         column: String,
+        /// The type.
+        logical: LogicalType,
     },
 }
 
@@ -79,9 +81,11 @@ impl ColumnSpec {
                 Err(SpecError::Bits { table, column })
             }
             Mode::Random => Ok(None),
-            Mode::Equality if self.logical == LogicalType::Json => {
-                Err(SpecError::NoEquality { table, column })
-            }
+            Mode::Equality if !self.logical.is_comparable() => Err(SpecError::NoEquality {
+                table,
+                column,
+                logical: self.logical,
+            }),
             Mode::Equality => Ok(None),
             Mode::Order => {
                 let logical = self.logical;

@@ -1,7 +1,7 @@
 //! Properties over random values: order and equality are preserved, and what was sealed opens.
 
 use column_codec::{Codec, ColumnSpec, Mode};
-use column_value::{LogicalType, Value};
+use column_value::{LogicalType, OpaqueType, Value};
 use crypto::secret::Key;
 use proptest::prelude::*;
 use semantics_postgres::{TextContext, ValueText, compare};
@@ -152,6 +152,25 @@ proptest! {
         for mode in [Mode::Random, Mode::Equality, Mode::Order] {
             let codec = codec(LogicalType::Integer, mode, None);
             prop_assert!(codec.open(0, &bytes).is_err());
+        }
+    }
+}
+
+proptest! {
+    /// Values that are kept unread open as they were sealed, and not as values of another type.
+    #[test]
+    fn what_is_kept_unread_opens_as_it_was(
+        bytes in proptest::collection::vec(any::<u8>(), 0..200),
+        (own, other) in (any::<proptest::sample::Index>(), any::<proptest::sample::Index>()),
+    ) {
+        let all: Vec<OpaqueType> = OpaqueType::all().collect();
+        let (own, other) = (own.get(&all), other.get(&all));
+        let value = Value::Opaque(bytes);
+        let sealed = stored(&codec(LogicalType::Opaque(*own), Mode::Random, None), &value);
+        let opened = codec(LogicalType::Opaque(*other), Mode::Random, None).open(0, &sealed);
+        match own == other {
+            true => prop_assert!(opened.is_ok_and(|opened| opened == value)),
+            false => prop_assert!(opened.is_err()),
         }
     }
 }

@@ -8,10 +8,8 @@ use std::fs;
 use std::path::Path;
 
 use column_codec::Codec;
-use column_value::Value;
 use crypto::secret::Key;
-use schema::{Outcome, Vector, from_hex, to_hex};
-use semantics_postgres::{TextContext, ValueText};
+use schema::{Outcome, Vector, from_hex, to_hex, value};
 
 /// The complete list, so that a missing file is noticed.
 const NAMES: &[&str] = &[
@@ -32,11 +30,13 @@ const NAMES: &[&str] = &[
     "random_character_opens",
     "random_ciphertext_cut_short",
     "random_integer_opens",
+    "random_interval_opens",
     "random_json_opens",
     "random_moved_to_another_column",
     "random_nonce_bit_flipped",
     "random_numeric_opens",
     "random_text_opens",
+    "random_type_of_rule_changed",
     "random_under_wrong_key",
     "sealed_value_empty",
 ];
@@ -72,7 +72,7 @@ fn check(name: &str, vector: &Vector) {
     let Outcome::Opens { text } = outcome else {
         return;
     };
-    let value = Value::from_text(&text, spec.logical, &TextContext::default()).expect("a value");
+    let value = value(&text, spec.logical);
     let nonce = || {
         let nonce = vector.nonce.as_deref().expect("mode random has a nonce");
         from_hex(nonce).try_into().expect("12 bytes")

@@ -24,9 +24,11 @@ pub mod floats;
 pub mod limits;
 mod logical;
 pub mod numeric;
+mod opaque;
 mod space;
 mod value;
 
 pub use logical::{LogicalType, TypeNameError};
+pub use opaque::OpaqueType;
 pub use space::is_space;
 pub use value::{NumericSpecial, Value, ValueError};

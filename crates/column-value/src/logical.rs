@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::opaque::OpaqueType;
+
 /// A type of a column, with its limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -43,6 +45,8 @@ pub enum LogicalType {
     Uuid,
     /// `json`, kept as it was written
     Json,
+    /// A type whose values are kept in the binary form of the server
+    Opaque(OpaqueType),
 }
 
 /// A name of a type that is none, or none that can be protected.
@@ -50,7 +54,8 @@ pub enum LogicalType {
 #[error(
     "type {name:?} cannot be protected; known are boolean, smallint, integer, bigint, real, \
      double precision, numeric(p,s), text, varchar(n), char(n), bytea, date, time, timestamp, \
-     timestamptz, uuid, json"
+     timestamptz, uuid, json, jsonb, interval, inet, cidr, macaddr, macaddr8, timetz, bit(n), \
+     varbit(n), ranges, geometric types, tsvector, and arrays of them"
 )]
 pub struct TypeNameError {
     name: String,
@@ -103,7 +108,7 @@ impl LogicalType {
             ("timestamptz" | "timestamp with time zone", []) => Self::TimestampTz,
             ("uuid", []) => Self::Uuid,
             ("json", []) => Self::Json,
-            _ => return None,
+            _ => Self::Opaque(OpaqueType::from_parts(name, limits)?),
         })
     }
 
@@ -111,6 +116,19 @@ impl LogicalType {
         let (precision, scale) = (u16::try_from(precision).ok()?, u16::try_from(scale).ok()?);
         ((1..=1000).contains(&precision) && scale <= precision)
             .then_some(Self::Numeric(Some((precision, scale))))
+    }
+
+    /// The type whose values are kept unread, if it is one.
+    pub fn opaque(self) -> Option<OpaqueType> {
+        match self {
+            Self::Opaque(opaque) => Some(opaque),
+            _ => None,
+        }
+    }
+
+    /// Whether `=` of the type is something that the proxy can tell.
+    pub fn is_comparable(self) -> bool {
+        self != Self::Json && self.opaque().is_none()
     }
 
     /// Whether values of the type are texts of characters.
@@ -188,6 +206,7 @@ impl fmt::Display for LogicalType {
             Self::TimestampTz => "timestamp with time zone",
             Self::Uuid => "uuid",
             Self::Json => "json",
+            Self::Opaque(opaque) => return write!(f, "{opaque}"),
         };
         f.write_str(name)
     }
@@ -219,6 +238,11 @@ mod tests {
             "character(2)",
             "timestamp with time zone",
             "double precision",
+            "interval(3)",
+            "time(0) with time zone",
+            "bit varying(8)",
+            "numeric(10,2)[]",
+            "timestamp with time zone[]",
         ] {
             let logical: LogicalType = name.parse().expect("a known name");
             assert_eq!(logical.to_string(), name);
@@ -232,6 +256,9 @@ mod tests {
             ("decimal( 12, 2 )", "numeric(12,2)"),
             ("int4", "integer"),
             ("timestamptz", "timestamp with time zone"),
+            ("timetz(3)", "time(3) with time zone"),
+            ("BIT", "bit(1)"),
+            ("int4[3][]", "integer[]"),
         ] {
             let logical: LogicalType = short.parse().expect("a known name");
             assert_eq!(logical.to_string(), long);
@@ -248,6 +275,11 @@ mod tests {
             "varchar(x)",
             "char(",
             "int(4)",
+            "interval(7)",
+            "interval year",
+            "varchar(5)[]",
+            "person[]",
+            "[]",
         ] {
             assert!(name.parse::<LogicalType>().is_err(), "{name}");
         }

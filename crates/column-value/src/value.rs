@@ -27,6 +27,8 @@ pub enum Value {
     Text(String),
     /// `bytea`
     Bytes(Vec<u8>),
+    /// One of a type that is kept [unread](crate::OpaqueType), in the server's binary form
+    Opaque(Vec<u8>),
     /// `date`: days
     Date(i32),
     /// `time`: microseconds since midnight
@@ -90,6 +92,7 @@ impl fmt::Debug for Value {
             Self::Numeric(_) | Self::NumericSpecial(_) => "Numeric(..)",
             Self::Text(_) => "Text(..)",
             Self::Bytes(_) => "Bytes(..)",
+            Self::Opaque(_) => "Opaque(..)",
             Self::Date(_) => "Date(..)",
             Self::Time(_) => "Time(..)",
             Self::Timestamp(_) => "Timestamp(..)",

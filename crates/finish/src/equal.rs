@@ -16,6 +16,10 @@ pub(crate) fn comparable(logical: Option<LogicalType>) -> Result<LogicalType, Va
             let message = "could not identify an equality operator for type json";
             Err(error(SqlState::UNDEFINED_FUNCTION, message))
         }
+        LogicalType::Opaque(opaque) => Err(error(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            format!("the proxy does not compare values of type {opaque}"),
+        )),
         logical => Ok(logical),
     }
 }
@@ -45,7 +49,7 @@ pub(crate) fn append(
 pub(crate) fn size(value: &Value) -> usize {
     let beside = match value {
         Value::Text(text) => text.len(),
-        Value::Bytes(bytes) => bytes.len(),
+        Value::Bytes(bytes) | Value::Opaque(bytes) => bytes.len(),
         Value::Numeric(number) => (number.digits() / 2) as usize,
         Value::Boolean(_)
         | Value::Integer(_)

@@ -416,7 +416,7 @@ fn set_type(logical: LogicalType) -> Option<LogicalType> {
         T::Numeric(_) => Some(T::Numeric(None)),
         T::Text | T::Varchar(_) => Some(T::Text),
         T::Bytes | T::Date | T::Time | T::Timestamp | T::TimestampTz | T::Uuid => Some(logical),
-        T::Boolean | T::Real | T::Double | T::Char(_) | T::Json => None,
+        T::Boolean | T::Real | T::Double | T::Char(_) | T::Json | T::Opaque(_) => None,
     }
 }
 

@@ -309,6 +309,10 @@ impl SortKey {
             let message = "could not identify an ordering operator for type json";
             return Err(error(SqlState::UNDEFINED_FUNCTION, message));
         }
+        if let LogicalType::Opaque(opaque) = logical {
+            let message = format!("the proxy does not sort values of type {opaque}");
+            return Err(error(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
         Ok(Self {
             value,
             is_char: matches!(logical, LogicalType::Char(_)),

@@ -24,6 +24,7 @@ mod letters;
 mod logins;
 mod meanings;
 mod names;
+mod other_types;
 mod regressions;
 mod round_trips;
 mod schema;

@@ -58,7 +58,7 @@ impl Accumulator {
         let state = match (function, input) {
             (Aggregation::Count, _) => State::Counted,
             (Aggregation::Minimum | Aggregation::Maximum, T::Boolean | T::Bytes)
-            | (Aggregation::Minimum | Aggregation::Maximum, T::Uuid | T::Json) => {
+            | (Aggregation::Minimum | Aggregation::Maximum, T::Uuid | T::Json | T::Opaque(_)) => {
                 return Err(no_aggregate(function, input));
             }
             (Aggregation::Minimum | Aggregation::Maximum, _) => State::Extreme(None),

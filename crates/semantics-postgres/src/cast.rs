@@ -2,7 +2,7 @@
 
 use bigdecimal::BigDecimal;
 use column_value::limits::integer_range;
-use column_value::{LogicalType, NumericSpecial, Value, ValueError};
+use column_value::{LogicalType, NumericSpecial, OpaqueType, Value, ValueError};
 use sqlstate::SqlState;
 
 use crate::context::TextContext;
@@ -43,10 +43,13 @@ pub fn check_assignment(
     to: LogicalType,
 ) -> Result<(), ValueError> {
     use LogicalType as T;
-    let is_alike = std::mem::discriminant(&from) == std::mem::discriminant(&to);
+    let is_alike = match (from, to) {
+        (T::Opaque(from), T::Opaque(to)) => from.unlimited() == to.unlimited(),
+        _ => std::mem::discriminant(&from) == std::mem::discriminant(&to),
+    };
     let converts = match to {
         // Of each type there is a text.
-        T::Text | T::Varchar(_) | T::Char(_) => true,
+        T::Text | T::Varchar(_) | T::Char(_) => from.opaque().is_none(),
         T::Timestamp | T::TimestampTz => {
             matches!(from, T::Date | T::Timestamp | T::TimestampTz)
         }
@@ -71,6 +74,7 @@ fn unlimited(logical: LogicalType) -> String {
     let name = match logical {
         LogicalType::Numeric(_) => LogicalType::Numeric(None).to_string(),
         LogicalType::Varchar(_) => LogicalType::Varchar(None).to_string(),
+        LogicalType::Opaque(opaque) => opaque.unlimited().to_string(),
         other => other.to_string(),
     };
     match logical {
@@ -99,6 +103,9 @@ fn convert(
     context: &TextContext,
     kind: Cast,
 ) -> Result<Value, ValueError> {
+    if from.opaque().is_some() && to.opaque().is_none() {
+        return Err(no_cast(from, to, kind));
+    }
     match to {
         LogicalType::SmallInt | LogicalType::Integer | LogicalType::BigInt => match value {
             Value::Boolean(truth) if to == LogicalType::Integer && kind == Cast::Explicit => {
@@ -133,6 +140,7 @@ fn convert(
         | LogicalType::Bytes
         | LogicalType::Uuid
         | LogicalType::Json => by_text(value, from, to, context, kind),
+        LogicalType::Opaque(opaque) => to_opaque(value, from, opaque, context, kind),
     }
 }
 
@@ -152,6 +160,24 @@ fn by_text(
             Value::from_text(&text, to, context)
         }
         _ => Err(no_cast(from, to, kind)),
+    }
+}
+
+/// The same type, with the modifier of the other.
+fn to_opaque(
+    value: Value,
+    from: LogicalType,
+    to: OpaqueType,
+    context: &TextContext,
+    kind: Cast,
+) -> Result<Value, ValueError> {
+    let own = from.opaque();
+    match value {
+        Value::Opaque(bytes) if own == Some(to) => Ok(Value::Opaque(bytes)),
+        Value::Opaque(bytes) if kind == Cast::Assignment && own == Some(to.unlimited()) => {
+            context.opaque.assigned(to, bytes).map(Value::Opaque)
+        }
+        _ => Err(no_cast(from, LogicalType::Opaque(to), kind)),
     }
 }
 

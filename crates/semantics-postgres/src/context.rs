@@ -1,6 +1,7 @@
 //! The settings of a session that texts of values depend on.
 
 use crate::letters::Letters;
+use crate::opaque::OpaqueForms;
 use crate::zone::TimeZone;
 
 /// Settings of a session that texts depend on.
@@ -19,6 +20,8 @@ pub struct TextContext {
     pub extra_float_digits: i32,
     /// How the database changes the case of letters.
     pub letters: Letters,
+    /// What is known of values that are kept unread.
+    pub opaque: OpaqueForms,
 }
 
 impl Default for TextContext {
@@ -30,6 +33,7 @@ impl Default for TextContext {
             escapes_bytes: false,
             extra_float_digits: 1,
             letters: Letters::default(),
+            opaque: OpaqueForms::default(),
         }
     }
 }

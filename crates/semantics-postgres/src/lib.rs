@@ -11,6 +11,7 @@
 //! | read and write texts | [`ValueText`] with a [`TextContext`] |
 //! | read texts of arrays | [`array_elements`] |
 //! | store a value in a column | [`assign`] |
+//! | read and write values that only PostgreSQL knows | [`OpaqueForms`], the answers of one |
 //! | compute | [`cast`], [`compare`], [`Arithmetic`], [`negate`], [`Accumulator`], [`Like`] |
 //!
 //! Texts compare by their bytes (collation "C"); dates are written in ISO style.
@@ -29,6 +30,7 @@ mod fields;
 mod letters;
 mod like;
 mod numeric;
+mod opaque;
 mod text;
 mod tokens;
 mod words;
@@ -42,5 +44,6 @@ pub use compare::{compare, compare_char};
 pub use context::{DateOrder, TextContext};
 pub use letters::Letters;
 pub use like::Like;
+pub use opaque::{Conversion, OpaqueForms, Wanted};
 pub use text::ValueText;
 pub use zone::TimeZone;

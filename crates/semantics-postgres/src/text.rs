@@ -71,6 +71,7 @@ impl ValueText for Value {
             LogicalType::TimestampTz => datetime_text::timestamp_tz(text, context),
             LogicalType::Uuid => bytes::parse_uuid(text),
             LogicalType::Json => parse_json(text),
+            LogicalType::Opaque(opaque) => context.opaque.read_text(opaque, text).map(Self::Opaque),
         }
     }
 
@@ -97,6 +98,12 @@ impl ValueText for Value {
             }
             Self::Timestamp(time) => datetime::write_timestamp(*time, out),
             Self::Uuid(uuid) => bytes::write_uuid(uuid, out),
+            // `wire-postgres` writes it: this has no error for a text that is not known.
+            Self::Opaque(bytes) => {
+                let text = logical.opaque().and_then(|opaque| opaque.text_of(bytes));
+                let text = text.and_then(|text| std::str::from_utf8(text).ok());
+                out.push_str(text.unwrap_or_default());
+            }
         }
     }
 

@@ -68,6 +68,7 @@ pub struct CopyError {
 }
 
 /// A stream of rows. Its `Debug` shows no content.
+#[derive(Clone)]
 pub struct Stream {
     row: RowState,
     format: Format,
@@ -79,6 +80,7 @@ impl fmt::Debug for Stream {
     }
 }
 
+#[derive(Clone)]
 enum Format {
     Text(text::Text),
     Csv(csv::Csv),
@@ -166,6 +168,7 @@ fn one_byte(character: char) -> Result<u8, ValueError> {
 }
 
 /// Where in the rows the stream is.
+#[derive(Clone)]
 struct RowState {
     layout: Layout,
     line: u64,

@@ -27,12 +27,14 @@ mod finisher_link;
 mod finisher_rows;
 mod finishing;
 mod format;
+mod forms;
 mod found;
 mod gathering;
 mod incoming;
 mod load;
 mod names;
 mod own;
+mod pieces;
 mod pipeline;
 mod portals;
 mod prepared;
@@ -363,7 +365,10 @@ impl Session {
         let mut at = 0;
         while at < bytes.len() && !self.has_ended() {
             if self.input(side).passing > 0 {
-                at += self.take_piece(side, &bytes[at..])?;
+                match self.take_piece(side, &bytes[at..])? {
+                    0 => break,
+                    size => at += size,
+                }
                 if self.input(side).rest != Rest::Passes {
                     run = at;
                 }
@@ -394,10 +399,7 @@ impl Session {
                 MessageAction::Ask => {
                     self.pass(side, &bytes[run..at]);
                     run = at;
-                    self.with_protected(|protected, outputs| {
-                        protected.ask_first(outputs);
-                        Ok(())
-                    })?;
+                    self.ask_catalogues()?;
                     break;
                 }
                 MessageAction::Read => {
@@ -411,10 +413,12 @@ impl Session {
                         break;
                     };
                     self.pass(side, &bytes[run..at]);
-                    self.read(side, header.kind, message)?;
                     run = at;
-                    let protected = self.protected.as_mut();
-                    if side == Side::Client && protected.is_some_and(|own| own.wants_again()) {
+                    if self.asks_first(side, header.kind, &bytes[at..])? {
+                        break;
+                    }
+                    self.read(side, header.kind, message)?;
+                    if self.reads_again(side) {
                         break;
                     }
                     at += header.size;
@@ -424,32 +428,6 @@ impl Session {
         }
         self.pass(side, &bytes[run..at]);
         Ok(at)
-    }
-
-    /// Refuses bytes in a message of the client that has no body. Nobody reads them, and where
-    /// columns are protected what nobody has read must not go to the server.
-    fn check_size(&self, side: Side, header: Header) -> Result<(), End> {
-        let has_body = header.size > wire_postgres::HEADER_SIZE;
-        let is_unread = side == Side::Client && frontend::is_without_body(header.kind);
-        if has_body && is_unread && self.protected.is_some() {
-            return Err(FrameError::InvalidLength.into());
-        }
-        Ok(())
-    }
-
-    /// Processes the part that is there of a message that need not be whole. Returns how many bytes
-    /// it took.
-    fn take_piece(&mut self, side: Side, bytes: &[u8]) -> Result<usize, End> {
-        let input = self.input(side);
-        let size = input.passing.min(bytes.len());
-        input.passing -= size;
-        if input.rest == Rest::IsCopied {
-            self.with_protected(|protected, outputs| {
-                protected.copy_data(&bytes[..size], outputs);
-                Ok(())
-            })?;
-        }
-        Ok(size)
     }
 
     fn pass(&mut self, side: Side, bytes: &[u8]) {

@@ -162,8 +162,9 @@ fn operations(rule: &ProtectedColumn) -> Vec<(&'static str, Place)> {
     if rule.logical.is_text() {
         operations.push(("LIKE", Place::Proxy));
     }
-    if rule.logical == LogicalType::Json {
-        // json has no equality and no order in the server either.
+    if !rule.logical.is_comparable() {
+        // json has no equality and no order in the server either; those of the others are left to
+        // the finisher.
         operations.retain(|(_, place)| *place == Place::Server);
     }
     operations
@@ -174,7 +175,10 @@ fn leaks(rule: &ProtectedColumn, shared: bool) -> Vec<Leak> {
     let varies = rule.logical.is_text()
         || matches!(
             rule.logical,
-            LogicalType::Bytes | LogicalType::Json | LogicalType::Numeric(_)
+            LogicalType::Bytes
+                | LogicalType::Json
+                | LogicalType::Numeric(_)
+                | LogicalType::Opaque(_)
         );
     if varies && rule.mode != Mode::Order {
         leaks.push(Leak::Length);

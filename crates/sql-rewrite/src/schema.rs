@@ -201,7 +201,7 @@ pub struct FinisherFacts {
     pub is_there: bool,
     /// The major version of which the proxy has no programs, though it should have a finisher.
     pub lacking: Option<u16>,
-    /// Names of functions of users, some of which are also names of the server's own.
+    /// Names of functions of users that a call with values of the server's own types may mean.
     pub shadows: Vec<String>,
     /// Types of columns that are the server's own, by number of the relation and of the column.
     pub column_types: HashMap<(u32, i16), ColumnType>,
@@ -234,8 +234,14 @@ pub struct SchemaError {
 
 impl Schema {
     /// Whether queries may be left to a finisher.
-    pub(crate) fn has_finisher(&self) -> bool {
+    pub fn has_finisher(&self) -> bool {
         self.catalogue.finisher.is_there
+    }
+
+    /// Whether a protected column has values that are kept unread.
+    pub fn has_opaque(&self) -> bool {
+        let mut columns = self.protected.iter();
+        columns.any(|column| column.logical.opaque().is_some())
     }
 
     /// Whether the proxy leaves orders of texts to the finisher.

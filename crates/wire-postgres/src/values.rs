@@ -5,7 +5,7 @@
 
 use std::io::Write as _;
 
-use column_value::{LogicalType, NumericSpecial, Value, ValueError};
+use column_value::{LogicalType, NumericSpecial, OpaqueType, Value, ValueError};
 use semantics_postgres::{TextContext, ValueText};
 use sqlstate::SqlState;
 
@@ -22,6 +22,9 @@ pub use parameter_array::{
 pub const BYTEA: u32 = 17;
 /// The number of the type `text`.
 pub const TEXT: u32 = 25;
+
+/// The number of the type `text[]`.
+pub const TEXT_ARRAY: u32 = 1009;
 
 /// The format of a value in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +66,7 @@ pub fn oid(logical: LogicalType) -> u32 {
         LogicalType::TimestampTz => 1184,
         LogicalType::Numeric(_) => 1700,
         LogicalType::Uuid => 2950,
+        LogicalType::Opaque(opaque) => opaque.oid(),
     }
 }
 
@@ -95,7 +99,7 @@ pub fn logical(oid: u32, modifier: i32) -> Option<LogicalType> {
         1184 => LogicalType::TimestampTz,
         1700 => LogicalType::Numeric(limit.map(|limit| ((limit >> 16) as u16, limit as u16))),
         2950 => LogicalType::Uuid,
-        _ => return None,
+        other => LogicalType::Opaque(OpaqueType::of_oid(other, modifier)?),
     })
 }
 
@@ -111,6 +115,7 @@ pub fn size(logical: LogicalType) -> i16 {
         | LogicalType::Timestamp
         | LogicalType::TimestampTz => 8,
         LogicalType::Uuid => 16,
+        LogicalType::Opaque(opaque) => opaque.size(),
         LogicalType::Bytes
         | LogicalType::Text
         | LogicalType::Json
@@ -129,6 +134,7 @@ pub fn modifier(logical: LogicalType) -> i32 {
         LogicalType::Numeric(Some((precision, scale))) => {
             ((i32::from(precision) << 16) | i32::from(scale)) + 4
         }
+        LogicalType::Opaque(opaque) => opaque.modifier(),
         _ => -1,
     }
 }
@@ -206,6 +212,7 @@ pub fn read(
             Value::timestamp(i64::from_be_bytes(fixed(bytes)?))?
         }
         LogicalType::Uuid => Value::Uuid(fixed(bytes)?),
+        LogicalType::Opaque(opaque) => Value::Opaque(context.opaque.read_binary(opaque, bytes)?),
     })
 }
 
@@ -223,6 +230,15 @@ pub fn write(
 ) -> Result<(), ValueError> {
     match (value, format) {
         (Value::Text(text), _) => out.extend(text.as_bytes()),
+        (Value::Opaque(bytes), Format::Text) => {
+            let LogicalType::Opaque(opaque) = logical else {
+                return Err(other_type());
+            };
+            match opaque.text_of(bytes) {
+                Some(text) => out.extend(text),
+                None => out.extend(context.opaque.text(opaque, bytes)?),
+            }
+        }
         (Value::Integer(number), Format::Text) => {
             write!(out, "{number}").expect("a vector takes what is written");
         }
@@ -233,12 +249,7 @@ pub fn write(
 }
 
 fn write_binary(value: &Value, logical: LogicalType, out: &mut Vec<u8>) -> Result<(), ValueError> {
-    let wrong = || {
-        error(
-            SqlState::INTERNAL_ERROR,
-            "a protected column holds a value of another type",
-        )
-    };
+    let wrong = other_type;
     match value {
         Value::Boolean(truth) => out.push(u8::from(*truth)),
         Value::Integer(number) => match logical {
@@ -260,12 +271,19 @@ fn write_binary(value: &Value, logical: LogicalType, out: &mut Vec<u8>) -> Resul
         Value::Numeric(number) => numeric::write(number, out).ok_or_else(wrong)?,
         Value::NumericSpecial(special) => numeric::write_special(*special, out),
         Value::Text(text) => out.extend(text.as_bytes()),
-        Value::Bytes(bytes) => out.extend(bytes),
+        Value::Bytes(bytes) | Value::Opaque(bytes) => out.extend(bytes),
         Value::Date(day) => out.extend(day.to_be_bytes()),
         Value::Time(time) | Value::Timestamp(time) => out.extend(time.to_be_bytes()),
         Value::Uuid(uuid) => out.extend(uuid),
     }
     Ok(())
+}
+
+fn other_type() -> ValueError {
+    error(
+        SqlState::INTERNAL_ERROR,
+        "a protected column holds a value of another type",
+    )
 }
 
 /// Parses `bytea` in text format, in either style of `bytea_output`, and appends it to `out`;

@@ -94,7 +94,10 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let direct = tests.run(server.port, "direct", true)?;
     let proxy = Proxy::start(&built.program, &server, folder.path())?;
     for name in ["test_one", "test_other"] {
-        server.sql(&options.programs, &format!("DROP DATABASE IF EXISTS {name}"))?;
+        server.sql(
+            &options.programs,
+            &format!("DROP DATABASE IF EXISTS {name}"),
+        )?;
     }
     let through = tests.run(proxy.port, "proxy", false)?;
     report(&direct, &through);

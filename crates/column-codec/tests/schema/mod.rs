@@ -44,7 +44,8 @@ pub struct Column {
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "class", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Outcome {
-    /// Opens as this value, which is sealed to the same bytes.
+    /// Opens as this value, which is sealed to the same bytes. One of a type whose values are
+    /// kept unread is in hexadecimal.
     Opens {
         text: String,
     },
@@ -78,7 +79,10 @@ impl Outcome {
     pub fn of(opened: Result<Value, OpenError>, logical: LogicalType) -> Self {
         match opened {
             Ok(value) => Self::Opens {
-                text: value.to_text(logical, &TextContext::default()),
+                text: match &value {
+                    Value::Opaque(bytes) => to_hex(bytes),
+                    value => value.to_text(logical, &TextContext::default()),
+                },
             },
             Err(OpenError::NotAuthentic) => Self::NotAuthentic,
             Err(OpenError::Format) => Self::OtherFormat,
@@ -86,6 +90,14 @@ impl Outcome {
             Err(OpenError::Size) => Self::WrongSize,
             Err(OpenError::Content) => Self::OtherContent,
         }
+    }
+}
+
+/// A value by its text, or by its bytes in hexadecimal where its type is kept unread.
+pub fn value(text: &str, logical: LogicalType) -> Value {
+    match logical.opaque() {
+        Some(_) => Value::Opaque(from_hex(text)),
+        None => Value::from_text(text, logical, &TextContext::default()).expect("a value"),
     }
 }
 

@@ -7,7 +7,7 @@ const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
 const HEADER_SIZE: usize = 19;
 
 /// A stream in binary format.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Binary {
     state: ExpectedPart,
     /// What has come of the part at hand.

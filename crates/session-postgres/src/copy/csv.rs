@@ -12,6 +12,7 @@ pub(super) struct Marks {
 }
 
 /// A stream in CSV format.
+#[derive(Clone)]
 pub(super) struct Csv {
     marks: Marks,
     null: Vec<u8>,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use column_value::ValueError;
-use semantics_postgres::{TextContext, assign};
+use semantics_postgres::{OpaqueForms, TextContext, assign};
 use session_core::Loaded;
 use sql_plan::{Copy, CopyFormat, OutputKind, Purpose};
 use sql_rewrite::ProtectedColumn;
@@ -14,6 +14,7 @@ use wire_postgres::values::{self, Format};
 use super::{Column, Layout, Stream};
 
 /// Seals or opens the fields of one COPY. Its `Debug` shows no content.
+#[derive(Clone)]
 pub(crate) struct Fields {
     loaded: Arc<Loaded>,
     kinds: Vec<OutputKind>,
@@ -21,6 +22,8 @@ pub(crate) struct Fields {
     into_server: bool,
     context: TextContext,
     sealed: Vec<u8>,
+    /// Whether fields have values of which only PostgreSQL knows another form.
+    asks: bool,
 }
 
 impl fmt::Debug for Fields {
@@ -56,6 +59,12 @@ impl Fields {
             CopyFormat::Text { .. } | CopyFormat::Csv { .. } => Format::Text,
             CopyFormat::Binary => Format::Binary,
         };
+        let is_opaque = |kind: &OutputKind| {
+            let OutputKind::Sealed(id) = *kind else {
+                return false;
+            };
+            loaded.schema.column(id).logical.opaque().is_some()
+        };
         let fields = Self {
             loaded: Arc::clone(loaded),
             kinds: copy.fields.clone(),
@@ -63,8 +72,19 @@ impl Fields {
             into_server: copy.into_server,
             context: context.clone(),
             sealed: Vec::new(),
+            asks: copy.fields.iter().any(is_opaque),
         };
         Ok((Stream::new(&copy.format, layout)?, fields))
+    }
+
+    /// Whether fields have values of which only PostgreSQL knows another form.
+    pub(crate) fn asks(&self) -> bool {
+        self.asks
+    }
+
+    /// Takes what is known of values that are kept unread.
+    pub(crate) fn set_forms(&mut self, forms: OpaqueForms) {
+        self.context.opaque = forms;
     }
 
     /// Seals or opens a field.

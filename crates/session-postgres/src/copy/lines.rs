@@ -12,7 +12,7 @@ enum Style {
 }
 
 /// What ends lines, as far as it is known.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Lines {
     style: Style,
     /// A line has ended with `\r`; whether `\n` belongs to it is not known yet.

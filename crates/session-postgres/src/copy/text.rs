@@ -4,6 +4,7 @@ use super::lines::{Lines, Stray};
 use super::{Convert, CopyError, RowState};
 
 /// A stream in text format.
+#[derive(Clone)]
 pub(super) struct Text {
     delimiter: u8,
     null: Vec<u8>,

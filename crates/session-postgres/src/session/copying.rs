@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use semantics_postgres::TextContext;
+use semantics_postgres::{OpaqueForms, TextContext, Wanted};
 use session_core::plans::TextPlan;
 use session_core::{Fault, Loaded, StatementError};
 use sql_plan::Copy;
@@ -33,13 +33,15 @@ const PIECE_SIZE: usize = 16 * 1024;
 const BODY_SIZE_MAX: usize = 1 << 20;
 
 /// Rewrites the rows of a COPY.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Copier {
     stream: Stream,
     fields: Fields,
     table: String,
     piece_size: usize,
     body_size_max: usize,
+    /// Why the next row cannot be rewritten.
+    failure: Option<StatementError>,
 }
 
 /// The COPY of a session.
@@ -82,6 +84,34 @@ impl CopyState {
     /// Notes that the server begins a COPY. None: `TO STDOUT` of a table without rules.
     pub(super) fn begin(&mut self, copying: Option<Copying>) {
         self.under_way = copying;
+    }
+
+    /// Values of rows of which another form is needed that is not known. None: there are none.
+    pub(super) fn wanted(
+        &self,
+        data: Option<&[u8]>,
+        known: &OpaqueForms,
+        is_in: bool,
+    ) -> Option<Wanted> {
+        match &self.under_way {
+            Some(Copying::In(copier)) if is_in => copier.wanted(data, known),
+            Some(Copying::Out(copier)) if !is_in => copier.wanted(data, known),
+            _ => None,
+        }
+    }
+
+    /// Takes what is known of values that are kept unread.
+    pub(super) fn set_forms(&mut self, forms: &OpaqueForms) {
+        if let Some(Copying::In(copier) | Copying::Out(copier)) = &mut self.under_way {
+            copier.fields.set_forms(forms.clone());
+        }
+    }
+
+    /// Notes that a row of the client cannot be rewritten.
+    pub(super) fn note_failure(&mut self, failure: StatementError) {
+        if let Some(Copying::In(copier)) = &mut self.under_way {
+            copier.failure = Some(failure);
+        }
     }
 
     /// Takes a piece of the client's rows. After a failure they are dropped.
@@ -197,6 +227,7 @@ impl Copying {
             table: copy.table.1.clone(),
             piece_size,
             body_size_max,
+            failure: None,
         });
         Ok(match copy.into_server {
             true => Self::In(copier),
@@ -206,11 +237,29 @@ impl Copying {
 }
 
 impl Copier {
+    /// Values of rows of which another form is needed. With `None` the rows end.
+    fn wanted(&self, data: Option<&[u8]>, known: &OpaqueForms) -> Option<Wanted> {
+        if !self.fields.asks() {
+            return None;
+        }
+        let noting = known.noting();
+        let mut copier = self.clone();
+        copier.fields.set_forms(noting.clone());
+        let mut out = Vec::new();
+        // An error comes again when the rows are rewritten.
+        let _ = match data {
+            Some(data) => copier.push(data, &mut out),
+            None => copier.end(&mut out),
+        };
+        noting.take_wanted()
+    }
+
     /// Takes the body of CopyData, or a piece of it, and writes CopyData.
     ///
     /// # Errors
     /// A row cannot be rewritten.
     pub(super) fn push(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<(), StatementError> {
+        self.failure.take().map_or(Ok(()), Err)?;
         let body_size_max = self.body_size_max;
         for piece in data.chunks(self.piece_size) {
             let Self { stream, fields, .. } = self;
@@ -230,6 +279,7 @@ impl Copier {
     /// # Errors
     /// The last row cannot be rewritten.
     pub(super) fn end(&mut self, out: &mut Vec<u8>) -> Result<(), StatementError> {
+        self.failure.take().map_or(Ok(()), Err)?;
         let body_size_max = self.body_size_max;
         let Self { stream, fields, .. } = self;
         let mut convert =

@@ -57,7 +57,9 @@ pub(super) fn read_columns(
     let columns = fields.iter().zip(outputs).zip(formats);
     let columns = columns.map(|((field, output), format)| {
         let plain = (
-            values::logical(field.type_oid, field.type_modifier),
+            // The proxy computes nothing with values that it keeps unread.
+            values::logical(field.type_oid, field.type_modifier)
+                .filter(|logical| logical.opaque().is_none()),
             *format,
         );
         let mut column = FetchedColumn::new(plan, output.kind, plain)?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use session_core::StatementError;
 
+use super::forms::{FormQuestions, Purpose};
 use super::gathering::Gathering;
 use crate::finisher::{Described, FinisherRequest};
 
@@ -21,6 +22,8 @@ pub(super) enum Asked {
     Description(Key),
     /// The answer to a query whose rows were fetched.
     Answer(Box<Gathering>),
+    /// Other forms of values. The message is processed again afterwards.
+    Forms(FormQuestions),
 }
 
 /// The session's side of the conversation with the finisher.
@@ -32,6 +35,8 @@ pub(super) struct FinisherLink {
     described: VecDeque<(Key, Arc<Described>)>,
     /// Why the last query could not be described.
     failure: Option<(Key, StatementError)>,
+    /// Whether values of the client have no other form, or of the server, and why.
+    forms_failure: Option<(bool, StatementError)>,
 }
 
 impl FinisherLink {
@@ -48,7 +53,14 @@ impl FinisherLink {
 
     /// Whether the message that was processed last is processed again.
     pub(super) fn wants_again(&self) -> bool {
-        matches!(self.asked, Some(Asked::Description(_)))
+        matches!(self.asked, Some(Asked::Description(_))) || self.asks_for_client()
+    }
+
+    fn asks_for_client(&self) -> bool {
+        let Some(Asked::Forms(questions)) = &self.asked else {
+            return false;
+        };
+        matches!(questions.purpose, Purpose::Client)
     }
 
     /// The request, once.
@@ -78,6 +90,17 @@ impl FinisherLink {
         let mut known = self.described.iter();
         let found = known.find(|(key, _)| is_own(key));
         Ok(found.map(|(_, described)| Arc::clone(described)))
+    }
+
+    /// Notes why values have no other form.
+    pub(super) fn note_forms_failure(&mut self, is_of_client: bool, failure: StatementError) {
+        self.forms_failure = Some((is_of_client, failure));
+    }
+
+    /// Why the values that were asked for have no other form. The error is given once.
+    pub(super) fn take_forms_failure(&mut self, is_of_client: bool) -> Option<StatementError> {
+        let own = |(side, _): &mut (bool, StatementError)| *side == is_of_client;
+        self.forms_failure.take_if(own).map(|(_, failure)| failure)
     }
 
     /// Notes the types of a query, under those that were declared and under those that it has.

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use column_value::{LogicalType, OpaqueType, Value};
 use finish::Limits;
 use semantics_postgres::TextContext;
 use session_core::{Statement, StatementError, ValueFormat};
 use sql_plan::{Element, FetchedColumnPlan, FinisherQuery, FinisherWrite, Plan};
+use wire_postgres::Malformed;
 use wire_postgres::backend;
 use wire_postgres::frontend::KeptBind;
 use wire_postgres::values;
@@ -83,6 +85,7 @@ impl Gathering {
         }
         let arrays = query.columns().map(|column| {
             let oid = match column.element {
+                Element::Opened(logical) if is_array(logical) => values::TEXT,
                 Element::Opened(logical) => values::oid(logical),
                 Element::Text => values::TEXT,
                 Element::Binary => fields[column.output].type_oid,
@@ -143,6 +146,35 @@ impl Gathering {
         }
     }
 
+    /// Whether rows have arrays: only PostgreSQL knows their texts.
+    pub(super) fn asks(&self) -> bool {
+        let query = query_at(&self.statement.plan, self.index);
+        let mut columns = query.into_iter().flat_map(FinisherQuery::columns);
+        self.failure.is_none()
+            && columns.any(|column| matches!(column.element, Element::Opened(own) if is_array(own)))
+    }
+
+    /// Has a context note the arrays of a row.
+    pub(super) fn note_texts(&self, body: &[u8], context: &TextContext) -> Result<(), Malformed> {
+        let plan = &self.statement.plan;
+        let row: Vec<Option<&[u8]>> = backend::read_data_row(body)?.iter().collect();
+        let query = query_at(plan, self.index);
+        let columns = query.and_then(|query| Some((query, relation_of(query, &row)?.0)));
+        let Some((query, columns)) = columns else {
+            return Ok(());
+        };
+        let mut written = Vec::new();
+        for column in columns {
+            if matches!(column.element, Element::Opened(own) if is_array(own)) {
+                written.clear();
+                let value = row.get(column.output).copied().flatten();
+                // An error comes again when the row is taken.
+                let _ = write_element(plan, query, column, value, context, &mut written);
+            }
+        }
+        Ok(())
+    }
+
     /// Ends the fetch. Returns what the finisher executes.
     ///
     /// # Errors
@@ -200,6 +232,11 @@ impl Gathering {
     }
 }
 
+/// Whether values are arrays: these become no array of arrays, but texts.
+fn is_array(logical: LogicalType) -> bool {
+    logical.opaque().is_some_and(OpaqueType::is_array)
+}
+
 /// The columns of the relation that a row belongs to, and the index of their first array.
 fn relation_of<'q>(
     query: &'q FinisherQuery,
@@ -237,6 +274,12 @@ fn write_element(
     let unopened = || StatementError::unopened(plan.loaded.schema.column(id));
     let value = plan.loaded.sealer.open(id, bytes).ok_or_else(unopened)?;
     let logical = plan.loaded.schema.column(id).logical;
+    if let (Value::Opaque(bytes), LogicalType::Opaque(opaque)) = (&value, logical)
+        && opaque.is_array()
+    {
+        out.extend_from_slice(context.opaque.exact_text(opaque, bytes)?);
+        return Ok(true);
+    }
     FormatCode::BINARY.write(&value, logical, context, out)?;
     Ok(true)
 }

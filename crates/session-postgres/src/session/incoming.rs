@@ -9,6 +9,8 @@ pub(super) struct Input {
     pub passing: usize,
     /// What becomes of those bytes.
     pub rest: Rest,
+    /// How many bytes the finisher was asked about, of a message that is processed in pieces.
+    pub asked_piece: Option<usize>,
 }
 
 /// What becomes of a message that is processed in pieces.

@@ -40,6 +40,7 @@ use crate::session::portals::{Portal, PortalState};
 mod copies;
 mod extended;
 mod finisher;
+mod forms;
 mod queries;
 mod reply;
 mod session_objects;
@@ -287,6 +288,9 @@ impl Protected {
         use frontend::kind;
         let body = &message[wire_postgres::HEADER_SIZE..];
         if matches!(kind, kind::COPY_DONE | kind::COPY_FAIL) {
+            if kind == kind::COPY_DONE && self.ask_of_copy(None) {
+                return Ok(());
+            }
             self.end_rows(kind, message, outputs);
             return Ok(());
         }

@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
-use column_value::{LogicalType, ValueError};
+use column_value::{LogicalType, OpaqueType, ValueError};
 use semantics_postgres::TextContext;
 use session_core::plans::{Role, ServerStatement, TextPlan};
 use session_core::{LockedRead, StatementError, ValueFormat};
-use sql_plan::{ColumnId, Copy, Output, OutputKind};
+use sql_plan::{ColumnId, Copy, CopyFormat, Output, OutputKind};
+use sql_rewrite::Schema;
 use wire_postgres::backend::{self, Failure, Field, kind, write_value};
 use wire_postgres::values;
 use wire_postgres::{Formats, Malformed};
@@ -26,6 +27,8 @@ pub(super) struct Shape {
     formats: Box<[i16]>,
     /// The format of sealed values from the server: text in a simple query, otherwise binary.
     sealed_format: FormatCode,
+    /// Whether rows have values of which only PostgreSQL knows the text.
+    asks: bool,
 }
 
 /// Why a row cannot be translated.
@@ -77,10 +80,12 @@ impl Shape {
         if plan.outputs(at).is_empty() {
             return None;
         }
+        let formats: Box<[i16]> = formats.iter().collect();
         Some(Arc::new(Self {
             plan: Arc::clone(plan),
             at,
-            formats: formats.iter().collect(),
+            asks: asks(plan, plan.outputs(at), &formats),
+            formats,
             sealed_format: FormatCode::BINARY,
         }))
     }
@@ -99,6 +104,7 @@ impl Shape {
             at,
             formats: Box::default(),
             sealed_format: FormatCode::TEXT,
+            asks: asks(plan, plan.outputs(at), &[]),
         }))
     }
 
@@ -111,12 +117,18 @@ impl Shape {
             at: ServerStatement { index, role },
             formats: Box::default(),
             sealed_format: FormatCode::TEXT,
+            asks: false,
         }))
     }
 
     /// The COPY and its plan.
     pub(super) fn copy(&self) -> Option<(&Arc<TextPlan>, &Copy)> {
         Some((&self.plan, self.plan.copy(self.at.index)?))
+    }
+
+    /// Whether rows have values of which only PostgreSQL knows the text.
+    pub(super) fn asks(&self) -> bool {
+        self.asks
     }
 
     pub(super) fn outputs(&self) -> &[Output] {
@@ -141,11 +153,7 @@ impl Shape {
     }
 
     fn format(&self, visible: usize) -> i16 {
-        match &*self.formats {
-            [] => 0,
-            [one] => *one,
-            many => many.get(visible).copied().unwrap_or(0),
-        }
+        format_at(&self.formats, visible)
     }
 
     /// Writes a RowDescription for the client.
@@ -227,6 +235,38 @@ impl Shape {
     }
 }
 
+/// The format of a column.
+fn format_at(formats: &[i16], visible: usize) -> i16 {
+    match formats {
+        [] => 0,
+        [one] => *one,
+        many => many.get(visible).copied().unwrap_or(0),
+    }
+}
+
+/// Whether only PostgreSQL knows the text of an output that is sent as text.
+pub(super) fn asks(plan: &TextPlan, outputs: &[Output], formats: &[i16]) -> bool {
+    let schema = &plan.loaded.schema;
+    let visible = outputs.iter().filter(|output| !output.hidden);
+    visible.enumerate().any(|(index, output)| {
+        has_hidden_text(schema, output.kind) && format_at(formats, index) == 0
+    })
+}
+
+/// The same of the fields of a COPY.
+pub(super) fn asks_of_copy(schema: &Schema, copy: &Copy) -> bool {
+    let mut fields = copy.fields.iter();
+    copy.format != CopyFormat::Binary && fields.any(|kind| has_hidden_text(schema, *kind))
+}
+
+fn has_hidden_text(schema: &Schema, kind: OutputKind) -> bool {
+    let OutputKind::Sealed(column) = kind else {
+        return false;
+    };
+    let opaque = schema.column(column).logical.opaque();
+    opaque.is_some_and(OpaqueType::has_hidden_text)
+}
+
 /// Writes the RowDescription of a statement for the client, with these formats.
 pub(super) fn write_description(
     plan: &TextPlan,
@@ -276,11 +316,7 @@ pub(super) fn write_plain_description(
 ) -> Result<(), Malformed> {
     let mut fields = backend::read_row_description(body)?;
     for (index, field) in fields.iter_mut().enumerate() {
-        field.format = match formats {
-            [] => 0,
-            [one] => *one,
-            many => many.get(index).copied().unwrap_or(0),
-        };
+        field.format = format_at(formats, index);
     }
     backend::write_row_description(&fields, out);
     Ok(())

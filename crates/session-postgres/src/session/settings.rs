@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use semantics_postgres::{DateOrder, Letters, TextContext, TimeZone};
+use semantics_postgres::{DateOrder, Letters, OpaqueForms, TextContext, TimeZone};
 use session_core::StatementError;
 use session_core::plans::TextPlan;
 use sql_rewrite::SessionFacts;
@@ -226,6 +226,26 @@ impl Settings {
     /// The settings, with the time of the last call of [`Self::context_now`].
     pub(super) fn context(&self) -> &TextContext {
         &self.context
+    }
+
+    /// Notes what is known of values that are kept unread.
+    pub(super) fn set_forms(&mut self, forms: OpaqueForms) {
+        Arc::make_mut(&mut self.context).opaque = forms;
+    }
+
+    /// Forgets what is known of values that are kept unread.
+    pub(super) fn forget_forms(&mut self) {
+        if !self.context.opaque.is_empty() {
+            self.set_forms(OpaqueForms::default());
+        }
+    }
+
+    /// The same settings, that note of which values another form is needed.
+    pub(super) fn noting_context(&self) -> TextContext {
+        TextContext {
+            opaque: self.context.opaque.noting(),
+            ..TextContext::clone(&self.context)
+        }
     }
 
     /// The same for messages that are sent next; `now` is asked for once in a transaction.

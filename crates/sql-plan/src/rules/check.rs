@@ -150,6 +150,10 @@ fn check_mode(rule: &ColumnRule) -> Result<(), String> {
         Mode::Equality if logical == LogicalType::Json => {
             Err("json has no equality, not even in the server: use mode \"random\", or text".into())
         }
+        Mode::Equality if logical.opaque().is_some() => Err(format!(
+            "equal values of {logical} may have different bytes, so mode \"equality\" would not \
+             find them: use mode \"random\"; the finisher compares what a query returns"
+        )),
         Mode::Equality => Ok(()),
         Mode::Order => match logical {
             LogicalType::SmallInt
@@ -176,6 +180,10 @@ fn check_mode(rule: &ColumnRule) -> Result<(), String> {
                 "{logical} has no mode \"order\": use \"equality\" or \"random\"; the proxy sorts \
                  what a query returns"
             )),
+            LogicalType::Opaque(_) => Err(format!(
+                "{logical} has no mode \"order\": use \"random\"; the finisher sorts what a query \
+                 returns"
+            )),
         },
     }
 }
@@ -199,7 +207,8 @@ fn bits_of(logical: LogicalType) -> Option<u8> {
         | LogicalType::Timestamp
         | LogicalType::TimestampTz
         | LogicalType::Uuid
-        | LogicalType::Json => None,
+        | LogicalType::Json
+        | LogicalType::Opaque(_) => None,
     }
 }
 
@@ -344,6 +353,8 @@ pub fn parse_default(text: &str, logical: LogicalType) -> Result<Literal, String
         Literal::Boolean(_) if logical != LogicalType::Boolean => {}
         Literal::Null | Literal::Boolean(_) | Literal::TransactionTime => return Ok(literal),
         Literal::Number(_) if !logical.is_number() => {}
+        // What is no value is refused when a row is written.
+        Literal::Text(_) if logical.opaque().is_some() => return Ok(literal),
         Literal::Number(_) | Literal::Text(_) => {
             if constant_value(&literal, logical).is_some() {
                 return Ok(literal);

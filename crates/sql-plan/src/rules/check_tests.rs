@@ -62,11 +62,22 @@ fn misspelt_fields_are_named() {
         "modus",
     );
     refused("[columns.t]\na = { type = \"money\" }", "money");
-    refused("[columns.t]\na = { type = \"jsonb\" }", "jsonb");
+    refused("[columns.t]\na = { type = \"person[]\" }", "person");
     refused(
         "[columns.t]\na = { type = \"text\", mode = \"ordered\" }",
         "ordered",
     );
+}
+
+#[test]
+fn types_that_are_kept_unread_have_mode_random_only() {
+    for logical in ["jsonb", "interval(3)", "inet", "int4range", "text[]"] {
+        let rule =
+            |mode: &str| format!("[columns.t]\na = {{ type = \"{logical}\", mode = \"{mode}\" }}");
+        accepted(&rule("random"));
+        refused(&rule("equality"), "different bytes");
+        refused(&rule("order"), "no mode \"order\"");
+    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Constants and parameters of a statement, and whether they fit a column.
 
-use column_value::{LogicalType, Value as Constantly};
+use column_value::{LogicalType, OpaqueType, Value as Constantly};
 use semantics_postgres::{TextContext, ValueText};
-use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, UnaryOperator, Value};
+use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, Interval, UnaryOperator, Value};
 use sqlstate::SqlState;
 
 use crate::{Literal, ProtectedColumn, Purpose, Refusal, Source};
@@ -61,6 +61,19 @@ impl Constant {
                     _ => None,
                 }
             }
+            Expr::Interval(Interval {
+                value,
+                leading_field: None,
+                leading_precision: None,
+                last_field: None,
+                fractional_seconds_precision: None,
+            }) => match Self::of(value)? {
+                Some(inner) if inner.cast.is_none() => Some(Self {
+                    cast: OpaqueType::from_parts("interval", &[]).map(LogicalType::Opaque),
+                    ..inner
+                }),
+                _ => None,
+            },
             _ => None,
         };
         Ok(constant)
@@ -81,6 +94,12 @@ impl Constant {
                 return Ok(Some(Self {
                     source: Source::Parameter(parameter_number(name)?),
                     cast: None,
+                }));
+            }
+            Value::SingleQuotedByteStringLiteral(bits) => {
+                return Ok(Some(Self {
+                    source: Source::Literal(Literal::Text(bits.clone())),
+                    cast: Some(LogicalType::Opaque(OpaqueType::BITS)),
                 }));
             }
             _ => return Ok(None),
@@ -199,6 +218,10 @@ impl Constant {
             && !matches!(cast, T::Varchar(Some(_)) | T::Char(_) | T::Numeric(Some(_)))
         {
             return true;
+        }
+        if let (T::Opaque(cast), T::Opaque(own)) = (cast, logical) {
+            // The limits of the column are put to it afterwards. Bits are varying ones, too.
+            return cast == own.unlimited() || (cast.is_bits() && own.is_varying_bits());
         }
         let whole = |logical| matches!(logical, T::SmallInt | T::Integer | T::BigInt);
         let is_whole_number = match &self.source {

@@ -37,8 +37,23 @@ pub(crate) struct Lowering<'a, 's> {
 }
 
 impl Lowering<'_, '_> {
-    /// Lowers an expression. `hint` is the type that its context suggests for constants.
+    /// Lowers an expression. `hint` is the type that its context suggests for constants. What has
+    /// values that are kept unread is left to the finisher.
     pub fn lower(
+        &mut self,
+        expression: &Expr,
+        hint: Option<LogicalType>,
+    ) -> Result<Typed, Refusal> {
+        let lowered = self.lower_any(expression, hint)?;
+        match lowered.1.and_then(LogicalType::opaque) {
+            None => Ok(lowered),
+            Some(opaque) => Err(unsupported(&format!(
+                "to compute with values of type {opaque}"
+            ))),
+        }
+    }
+
+    fn lower_any(
         &mut self,
         expression: &Expr,
         hint: Option<LogicalType>,
@@ -48,6 +63,7 @@ impl Lowering<'_, '_> {
         }
         if let Expr::IsNull(inner) | Expr::IsNotNull(inner) = expression
             && let Some(constant) = Constant::of(inner)?
+            && constant.cast.and_then(LogicalType::opaque).is_none()
         {
             return Ok(self.null_test(constant, matches!(expression, Expr::IsNull(_))));
         }

@@ -2,7 +2,6 @@
 //! table. Relations of the finisher have no keys, so it gets those columns in `GROUP BY` as well:
 //! the groups are the same.
 
-use column_value::LogicalType;
 use sqlparser::ast::{Expr, GroupByExpr, Select, SelectItem, Value};
 
 use super::conditions::Scope;
@@ -91,7 +90,8 @@ fn meant<'a>(key: &'a Expr, projection: &'a [SelectItem]) -> Option<&'a Expr> {
 /// Whether rows can be grouped by a column.
 fn has_equality(column: &Column, table: &Table, schema: &Schema) -> bool {
     if let Some(id) = column.protected {
-        return schema.column(id).logical != LogicalType::Json;
+        let name = schema.column(id).logical.to_string();
+        return !WITHOUT_EQUALITY.contains(&name.trim_end_matches("[]"));
     }
     let types = &schema.catalogue.finisher.column_types;
     let known = types.get(&(table.oid, column.number));

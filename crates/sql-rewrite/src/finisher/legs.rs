@@ -4,6 +4,7 @@
 //! Each relation is a *leg* of one `UNION ALL`, so that all are of one snapshot. A leg has its
 //! index in the first column, and NULL in the columns of the others.
 
+use column_value::OpaqueType;
 use sqlparser::ast::{
     BinaryOperator, Expr, Ident, LockClause, ObjectName, Query, Select, SelectItem, SetExpr,
     SetOperator, SetQuantifier, Statement, Value, With,
@@ -334,7 +335,7 @@ fn column(
         let array = ArrayColumn {
             name,
             type_name: logical.to_string(),
-            is_text: false,
+            is_text: logical.opaque().is_some_and(OpaqueType::is_array),
             collation: None,
         };
         return Ok((OutputKind::Sealed(id), Element::Opened(logical), array));

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use column_value::LogicalType;
+
 use super::{
     Answer, Column, ColumnType, ProtectedColumn, QUERIES, RelationKind, Schema, SchemaError,
     SessionFacts, Table, views,
@@ -81,8 +83,11 @@ impl Schema {
         building.schema.temporary = session.temporary;
         // Views may call functions, and functions may read views.
         building.schema.suspect_functions = building.suspect_functions(&answers[7]);
-        building.schema.catalogue.finisher.shadows =
-            answers[7].iter().map(|row| text(row, 0)).collect();
+        building.schema.catalogue.finisher.shadows = answers[7]
+            .iter()
+            .filter(|row| truth(row, 2))
+            .map(|row| text(row, 0))
+            .collect();
         building.resolve_views(&dependencies);
         building.schema.suspect_functions = building.suspect_functions(&answers[7]);
         for row in &answers[8] {
@@ -215,7 +220,7 @@ impl<'a> Building<'a> {
                 has_default: truth(row, 4),
                 is_generated: truth(row, 6),
                 protected: None,
-                physical: text(row, 5).parse().ok(),
+                physical: physical_of(&text(row, 5)),
             };
             self.note_type(row, column.number);
             // What the type is called is needed for the message only, so it is read again there.
@@ -547,4 +552,10 @@ fn not_yet(name: &Name) -> Table {
         has_triggers: false,
         has_column_privileges: false,
     }
+}
+
+/// The type of a plain column, where the proxy can compute with it.
+fn physical_of(name: &str) -> Option<LogicalType> {
+    let known: Option<LogicalType> = name.parse().ok();
+    known.filter(|logical| logical.opaque().is_none())
 }

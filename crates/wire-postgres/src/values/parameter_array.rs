@@ -81,6 +81,9 @@ pub fn array_of(element: u32) -> Option<u32> {
 
 /// The number of the array type of a type.
 pub fn array_oid(logical: LogicalType) -> u32 {
+    if let LogicalType::Opaque(opaque) = logical {
+        return opaque.array_oid();
+    }
     let element = oid(logical);
     let found = ARRAYS.iter().find(|(own, _)| *own == element);
     found.map_or(0, |(_, array)| *array)

@@ -177,6 +177,12 @@ fn numbers_of_types_and_modifiers_go_both_ways() {
         "timestamptz",
         "uuid",
         "json",
+        "jsonb",
+        "interval(3)",
+        "bit varying(9)",
+        "time(0) with time zone",
+        "integer[]",
+        "numeric(6,2)[]",
     ] {
         let of_name = logical_of(name);
         assert_eq!(
@@ -187,7 +193,8 @@ fn numbers_of_types_and_modifiers_go_both_ways() {
     }
     assert_eq!(modifier(logical_of("numeric(6,2)")), 393_222);
     assert_eq!(modifier(logical_of("varchar(16)")), 20);
-    assert_eq!(logical(869, -1), None);
+    // `money`
+    assert_eq!(logical(790, -1), None);
 }
 
 #[test]

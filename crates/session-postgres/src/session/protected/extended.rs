@@ -95,6 +95,13 @@ impl Protected {
         if let Err(failure) = statement.check_bind(0, bind) {
             return self.fail(failure, outputs);
         }
+        if !plan.takes_steps() {
+            match self.ask_of_bind(&statement, bind) {
+                Ok(false) => {}
+                Ok(true) => return,
+                Err(failure) => return self.fail(failure, outputs),
+            }
+        }
         if plan.takes_steps() {
             let kept = KeptBind::new(bind);
             if let Err(failure) = self.check_kept(bind.portal, kept.size()) {
@@ -415,7 +422,17 @@ impl Protected {
             }
             PortalState::Kept(bind) => {
                 let bind = Arc::clone(bind);
-                portal.state = PortalState::Done;
+                match self.ask_of_bind(&statement, &bind.bind()) {
+                    Ok(false) => {}
+                    Ok(true) => return Ok(()),
+                    Err(failure) => {
+                        self.fail(failure, outputs);
+                        return Ok(());
+                    }
+                }
+                if let Some(portal) = self.portals.get_mut(execute.portal) {
+                    portal.state = PortalState::Done;
+                }
                 return self.take_steps(&statement, 0, bind, execute, outputs);
             }
         };

@@ -19,6 +19,7 @@ use crate::session::answers::{Expected, Unseen, Writes};
 use crate::session::failure::failure_of;
 use crate::session::finisher_link::Asked;
 use crate::session::finisher_rows::{AnsweredRows, write_description};
+use crate::session::forms::Purpose;
 use crate::session::found;
 use crate::session::gathering::{Gathering, formats, query_at, write_at};
 use crate::session::portals::PortalState;
@@ -60,25 +61,56 @@ impl Protected {
                     FinisherAnswer::Failed(failure) => Err(failure),
                     FinisherAnswer::Described(_) => Err(found::unasked()),
                 };
+                self.take_found(*gathering, rows, outputs)
+            }
+            Some(Asked::Forms(questions)) => self.forms_answered(questions, answer, outputs),
+        }
+    }
+
+    /// Takes the rows of an answer.
+    pub(super) fn take_found(
+        &mut self,
+        gathering: Gathering,
+        rows: Result<FinisherRows, StatementError>,
+        outputs: &mut Outputs<'_>,
+    ) -> Result<(), End> {
+        let is_synced = gathering.is_synced;
+        let plan = Arc::clone(&gathering.statement.plan);
+        let write = write_at(&plan, gathering.index);
+        let done = rows.and_then(|rows| match write {
+            None => {
                 self.pipeline.open();
-                let is_synced = gathering.is_synced;
-                let is_write = write_at(&gathering.statement.plan, gathering.index).is_some();
-                let done = rows.and_then(|rows| match is_write {
-                    true => self.write_found(*gathering, &rows, outputs),
-                    false => {
-                        self.give_rows(*gathering, rows, outputs);
-                        Ok(())
-                    }
-                });
-                match done {
-                    Ok(()) => {}
-                    Err(failure) if failure.ends_session => return Err(End(failure_of(failure))),
-                    Err(failure) if is_synced => self.fail_synced(failure, outputs),
-                    Err(failure) => self.fail(failure, outputs),
+                self.give_rows(gathering, rows, outputs);
+                Ok(true)
+            }
+            Some(write) => {
+                let context = self.settings.noting_context();
+                // An error comes again when the values are sealed.
+                let _ = found::read_changes(&plan, write, &rows, &context);
+                let wanted = context.opaque.take_wanted();
+                if wanted.is_some() {
+                    let purpose = Purpose::Write(Box::new((gathering, rows)));
+                    self.ask_for(wanted, purpose)?;
+                    return Ok(false);
                 }
-                self.go_on_with_script(outputs)
+                self.pipeline.open();
+                self.write_found(gathering, &rows, outputs)?;
+                Ok(true)
+            }
+        });
+        match done {
+            Ok(true) => {}
+            Ok(false) => return Ok(()),
+            Err(failure) => {
+                self.pipeline.open();
+                match failure {
+                    failure if failure.ends_session => return Err(End(failure_of(failure))),
+                    failure if is_synced => self.fail_synced(failure, outputs),
+                    failure => self.fail(failure, outputs),
+                }
             }
         }
+        self.go_on_with_script(outputs)
     }
 
     /// Sends the client the rows of an answer.

@@ -515,6 +515,7 @@ impl Protected {
         if self.answers.is_empty() && !self.transaction.in_pipeline() {
             // Everything that was sent has been answered.
             self.transaction.note_nothing_under_way();
+            self.settings.forget_forms();
             if status == b'I' {
                 self.schema.settle_changes();
             }

@@ -43,6 +43,15 @@ impl Protected {
             self.check_end(&planned.0)?;
             Ok(planned)
         });
+        let asked = match &planned {
+            Ok((plan, _)) => self.ask_of_query(plan),
+            Err(_) => Ok(false),
+        };
+        let planned = match asked {
+            Ok(true) => return Ok(()),
+            Ok(false) => planned,
+            Err(failure) => Err(failure),
+        };
         if let Ok((plan, text)) = &planned
             && plan.takes_steps()
         {

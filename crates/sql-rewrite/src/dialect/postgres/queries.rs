@@ -326,14 +326,48 @@ SELECT DISTINCT CASE WHEN r.oid IS NOT NULL THEN 'view'
    AND (r.ev_class OPERATOR(pg_catalog.<>) d.refobjid OR f.oid IS NOT NULL OR y.oid IS NOT NULL)
  ORDER BY 1, 2, 3, 4";
 
-/// Functions and procedures that hold SQL: name, text. Of an aggregate, the names of the functions
-/// that it calls.
+/// Functions and procedures that hold SQL: name, text, whether a call with values of the server's
+/// own types may mean it. Of an aggregate, the text is the names of the functions that it calls.
+///
+/// A call cannot mean a function like one of the server's own but for types of users in place of
+/// `text`: no value becomes such a type by itself, and for a constant without a type the server
+/// prefers `text` (PostgreSQL, "Type Conversion: Functions"). The functions of `citext` are so.
 const FUNCTIONS: &str = "\
 SELECT p.proname::pg_catalog.text,
        CASE WHEN a.aggfnoid IS NULL THEN pg_catalog.pg_get_functiondef(p.oid)
             ELSE pg_catalog.concat_ws(' ', a.aggtransfn, a.aggfinalfn, a.aggcombinefn,
                                       a.aggserialfn, a.aggdeserialfn, a.aggmtransfn,
-                                      a.aggminvtransfn, a.aggmfinalfn) END
+                                      a.aggminvtransfn, a.aggmfinalfn) END,
+       (p.provariadic OPERATOR(pg_catalog.<>) '0'::pg_catalog.oid
+        OR p.pronargdefaults OPERATOR(pg_catalog.>) '0'::pg_catalog.int2
+        OR NOT EXISTS (
+           SELECT 1
+             FROM pg_catalog.pg_proc own
+            WHERE own.proname OPERATOR(pg_catalog.=) p.proname
+              AND own.pronamespace OPERATOR(pg_catalog.=)
+                  'pg_catalog'::pg_catalog.regnamespace::pg_catalog.oid
+              AND own.pronargs OPERATOR(pg_catalog.=) p.pronargs
+              AND NOT EXISTS (
+                  SELECT 1
+                    FROM pg_catalog.generate_series(
+                           0, p.pronargs::pg_catalog.int4 OPERATOR(pg_catalog.-) 1) AS at(place)
+                   WHERE own.proargtypes[at.place] OPERATOR(pg_catalog.<>)
+                         p.proargtypes[at.place]
+                     AND NOT (own.proargtypes[at.place] OPERATOR(pg_catalog.=)
+                              'pg_catalog.text'::pg_catalog.regtype::pg_catalog.oid
+                              AND EXISTS (
+                         SELECT 1
+                           FROM pg_catalog.pg_type t
+                          WHERE t.oid OPERATOR(pg_catalog.=) p.proargtypes[at.place]
+                            AND t.oid OPERATOR(pg_catalog.>=) '16384'::pg_catalog.oid
+                            AND t.typtype OPERATOR(pg_catalog.=) 'b'::pg_catalog.\"char\"
+                            AND NOT t.typispreferred
+                            AND NOT EXISTS (
+                                SELECT 1
+                                  FROM pg_catalog.pg_cast c
+                                 WHERE c.casttarget OPERATOR(pg_catalog.=) t.oid
+                                   AND c.castcontext OPERATOR(pg_catalog.=)
+                                       'i'::pg_catalog.\"char\"))))))::pg_catalog.text
   FROM pg_catalog.pg_proc p
   JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
   JOIN pg_catalog.pg_language l ON l.oid OPERATOR(pg_catalog.=) p.prolang

@@ -54,6 +54,7 @@ impl GuardedColumn {
     pub(crate) fn new(name: &str, number: i16, mode: Mode, logical: LogicalType) -> Self {
         let length = match logical {
             LogicalType::Text | LogicalType::Bytes | LogicalType::Json => Some(u32::MAX),
+            LogicalType::Opaque(opaque) if opaque.size() < 0 => Some(u32::MAX),
             LogicalType::Varchar(length) => Some(length.unwrap_or(u32::MAX)),
             LogicalType::Char(length) => Some(length),
             _ => None,

@@ -59,7 +59,8 @@ const INFORMATION: &[(&str, &str, &str)] = &[
     (
         "data_type",
         "character_data",
-        "pg_catalog.format_type(m.typid, NULL)",
+        "CASE WHEN l.typcategory OPERATOR(pg_catalog.=) 'A' THEN 'ARRAY' \
+         ELSE pg_catalog.format_type(m.typid, NULL) END",
     ),
     (
         "character_maximum_length",
@@ -195,6 +196,10 @@ fn type_number(logical: LogicalType) -> String {
         LogicalType::TimestampTz => "timestamptz",
         LogicalType::Uuid => "uuid",
         LogicalType::Json => "json",
+        LogicalType::Opaque(opaque) => {
+            let name = opaque.catalogue_name();
+            return format!("'pg_catalog.{name}'::pg_catalog.regtype::pg_catalog.oid");
+        }
     };
     format!("'pg_catalog.{name}'::pg_catalog.regtype::pg_catalog.oid")
 }
@@ -207,6 +212,7 @@ fn modifier(logical: LogicalType) -> i64 {
         LogicalType::Numeric(Some((precision, scale))) => {
             (i64::from(precision) << 16 | i64::from(scale)) + 4
         }
+        LogicalType::Opaque(opaque) => i64::from(opaque.modifier()),
         _ => -1,
     }
 }

@@ -111,7 +111,7 @@ pub(super) fn described_column(
     let name = folded(&definition.name);
     Column {
         protected: schema.rule(own_schema, table, &name).map(|rule| rule.id),
-        physical: logical_of(&definition.data_type),
+        physical: logical_of(&definition.data_type).filter(|logical| logical.opaque().is_none()),
         number: i16::try_from(index + 1).unwrap_or(i16::MAX),
         not_null: false,
         has_default: false,

@@ -1,0 +1,226 @@
+//! Forms of values that only PostgreSQL knows: the finisher is asked for them.
+//!
+//! Values of some types are sealed in the binary form of the server, and the proxy reads none of
+//! them. Before it processes a message that has such values in another form, or that they go out
+//! with, it asks for the other form of all of them, and processes the message afterwards.
+
+use column_value::OpaqueType;
+use semantics_postgres::{Conversion, OpaqueForms, Wanted};
+use wire_postgres::values;
+use wire_postgres::{HEADER_SIZE, Header, backend};
+use zeroize::Zeroize;
+
+use super::arrays::ArrayBuilder;
+use super::found::unasked;
+use super::gathering::Gathering;
+use crate::finisher::{FinisherExecution, FinisherRows};
+use session_core::StatementError;
+
+/// Values of one conversion.
+type Values = (Conversion, Vec<Box<[u8]>>);
+
+/// Arrays that one question is for. PostgreSQL has no array of arrays, so each is a parameter.
+const ARRAYS_MAX: usize = 32;
+
+/// Questions for the finisher, one after the other, and its answers.
+pub(super) struct FormQuestions {
+    /// What is still to be asked, the next one last.
+    left: Vec<Values>,
+    answered: Vec<Answered>,
+    pub purpose: Purpose,
+}
+
+/// Values of one conversion, and their other forms.
+type Answered = (Conversion, Vec<Box<[u8]>>, Vec<Box<[u8]>>);
+
+/// What forms are asked for.
+#[derive(Debug)]
+pub(super) enum Purpose {
+    /// A message of the client, which is processed again.
+    Client,
+    /// A message of the server, which is processed again.
+    Server,
+    /// Values that the finisher has computed for rows to write.
+    Write(Box<(Gathering, FinisherRows)>),
+}
+
+impl std::fmt::Debug for FormQuestions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The values are plaintext.
+        write!(f, "FormQuestions({} left)", self.left.len())
+    }
+}
+
+/// A question.
+pub(super) struct FormQuestion {
+    pub query: String,
+    pub parameter_types: Vec<u32>,
+    /// Whether numbers have all their digits, whatever the settings of the session say.
+    pub is_exact: bool,
+    pub execution: FinisherExecution,
+}
+
+impl FormQuestions {
+    /// Questions for some values.
+    pub(super) fn new(wanted: Wanted, purpose: Purpose) -> Self {
+        let mut left = Vec::new();
+        for (conversion, mut values) in wanted.into_questions() {
+            let size = match takes_one_by_one(conversion) {
+                true => ARRAYS_MAX,
+                false => usize::MAX,
+            };
+            while values.len() > size {
+                let rest = values.split_off(size);
+                left.push((conversion, std::mem::replace(&mut values, rest)));
+            }
+            left.push((conversion, values));
+        }
+        left.reverse();
+        Self {
+            left,
+            answered: Vec::new(),
+            purpose,
+        }
+    }
+
+    /// The next question. None: all are answered.
+    pub(super) fn next(&self, answer_size_max: usize) -> Option<FormQuestion> {
+        let (conversion, values) = self.left.last()?;
+        let format = match conversion {
+            Conversion::ToText(_) | Conversion::ToExactText(_) => 0,
+            Conversion::FromText(_) | Conversion::FromBinary(_) => 1,
+        };
+        let (query, parameter_types, own) = match takes_one_by_one(*conversion) {
+            true => one_by_one(*conversion, values),
+            false => at_once(*conversion, values),
+        };
+        Some(FormQuestion {
+            query,
+            is_exact: matches!(conversion, Conversion::ToExactText(_)),
+            execution: FinisherExecution {
+                formats: vec![1; own.len()],
+                values: own,
+                result_formats: Box::new([format]),
+                answer_size_max,
+            },
+            parameter_types,
+        })
+    }
+
+    /// Takes the answer to the last question.
+    ///
+    /// # Errors
+    /// It is none.
+    pub(super) fn answer(&mut self, rows: &FinisherRows) -> Result<(), StatementError> {
+        let (conversion, values) = self.left.pop().ok_or_else(unasked)?;
+        let mut answered = Vec::with_capacity(values.len());
+        let mut rest = rows.messages.as_slice();
+        while !rest.is_empty() {
+            let header = Header::read(rest, usize::MAX).ok().flatten();
+            let size = header.map_or(0, |header| header.size);
+            let message = rest.get(HEADER_SIZE..size).ok_or_else(unasked)?;
+            rest = &rest[size..];
+            let row = backend::read_data_row(message).map_err(|_| unasked())?;
+            if answered.len() == values.len() {
+                // The rest stands for no value.
+                break;
+            }
+            let mut fields = row.iter();
+            match (fields.next(), fields.next()) {
+                (Some(Some(form)), None) => answered.push(form.into()),
+                _ => return Err(unasked()),
+            }
+        }
+        if answered.len() != values.len() {
+            return Err(unasked());
+        }
+        self.answered.push((conversion, values, answered));
+        Ok(())
+    }
+
+    /// Whether all are answered.
+    pub(super) fn is_answered(&self) -> bool {
+        self.left.is_empty()
+    }
+
+    /// All answers, and what they are for.
+    pub(super) fn into_forms(mut self) -> (OpaqueForms, Purpose) {
+        let answered = std::mem::take(&mut self.answered);
+        (OpaqueForms::of_answers(answered), self.take_purpose())
+    }
+
+    /// What the forms are asked for, once.
+    pub(super) fn take_purpose(&mut self) -> Purpose {
+        std::mem::replace(&mut self.purpose, Purpose::Server)
+    }
+}
+
+impl Drop for FormQuestions {
+    fn drop(&mut self) {
+        let left = self.left.iter_mut().map(|(_, values)| values);
+        let answered = self.answered.iter_mut();
+        let answered = answered.flat_map(|(_, values, forms)| [values, forms]);
+        for value in left.chain(answered).flatten() {
+            value.zeroize();
+        }
+    }
+}
+
+fn takes_one_by_one(conversion: Conversion) -> bool {
+    let is_text = matches!(conversion, Conversion::FromText(_));
+    conversion.opaque().is_array() && !is_text
+}
+
+/// The name of a type without a modifier, in no search path.
+fn name_of(opaque: OpaqueType) -> String {
+    format!("pg_catalog.\"{}\"", opaque.catalogue_name())
+}
+
+/// What an answer is computed by from an expression of the type without its modifier.
+fn result(conversion: Conversion, value: &str) -> String {
+    match conversion {
+        Conversion::ToText(_) | Conversion::ToExactText(_) => value.to_owned(),
+        Conversion::FromText(opaque) | Conversion::FromBinary(opaque) => opaque.assigned(value),
+    }
+}
+
+/// A question with all values in one array.
+fn at_once(
+    conversion: Conversion,
+    values: &[Box<[u8]>],
+) -> (String, Vec<u32>, Vec<Option<Vec<u8>>>) {
+    let opaque = conversion.opaque();
+    let (element_type, array_type, value) = match conversion {
+        Conversion::FromText(_) => {
+            let cast = format!("CAST(x AS {})", name_of(opaque));
+            (values::TEXT, values::TEXT_ARRAY, cast)
+        }
+        _ => (opaque.oid(), opaque.array_oid(), "x".to_owned()),
+    };
+    let result = result(conversion, &value);
+    let mut array = ArrayBuilder::new(element_type);
+    for value in values {
+        let Ok(()) = array.push::<std::convert::Infallible>(value.len(), |out| {
+            out.extend_from_slice(value);
+            Ok(true)
+        });
+    }
+    let query = format!("SELECT {result} FROM unnest($1) AS u (x)");
+    (query, vec![array_type], vec![Some(array.into_value())])
+}
+
+/// A question with a parameter for each value. There are as many as a power of two, so that few
+/// questions have to be prepared.
+fn one_by_one(
+    conversion: Conversion,
+    values: &[Box<[u8]>],
+) -> (String, Vec<u32>, Vec<Option<Vec<u8>>>) {
+    let oid = conversion.opaque().oid();
+    let count = values.len().next_power_of_two();
+    let rows: Vec<String> = (1..=count)
+        .map(|number| format!("({})", result(conversion, &format!("${number}"))))
+        .collect();
+    let mut own: Vec<Option<Vec<u8>>> = values.iter().map(|value| Some(value.to_vec())).collect();
+    own.resize(count, None);
+    (format!("VALUES {}", rows.join(", ")), vec![oid; count], own)
+}
