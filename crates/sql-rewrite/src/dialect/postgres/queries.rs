@@ -395,7 +395,8 @@ mod tests {
 
     use crate::dialect::postgres::parse::statements;
     use sqlparser::ast::{
-        ArrayElemTypeDef, BinaryOperator, DataType, Expr, ObjectName, UnaryOperator, Visit, Visitor,
+        AccessExpr, ArrayElemTypeDef, BinaryOperator, DataType, Expr, ObjectName, UnaryOperator,
+        Visit, Visitor,
     };
 
     use super::*;
@@ -451,6 +452,13 @@ mod tests {
                 Expr::UnaryOp { op, .. } => *op == UnaryOperator::Not,
                 Expr::BinaryOp { op, .. } => is_bound_operator(op),
                 Expr::Cast { data_type, .. } => is_bound_type(data_type),
+                // An element of an array or a vector.
+                Expr::CompoundFieldAccess { access_chain, .. } => {
+                    access_chain.iter().all(|part| match part {
+                        AccessExpr::Subscript(_) => true,
+                        AccessExpr::Dot(column) => matches!(column, Expr::Identifier(_)),
+                    })
+                }
                 // COALESCE is syntax, not a function.
                 Expr::Function(call) => is_bound(&call.name) || call.name.to_string() == "COALESCE",
                 _ => false,
