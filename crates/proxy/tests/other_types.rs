@@ -478,6 +478,13 @@ fn all_else_is_computed_by_the_finisher() {
         "UPDATE TABLE SET i = '90 min', ta = '{done}' WHERE j @> '[]' RETURNING id, i, ta",
         "UPDATE TABLE SET v = v || B'1' WHERE id = 2",
         "DELETE FROM TABLE WHERE masklen(c) = 16",
+        "INSERT INTO TABLE (id, i, ta, j) VALUES (30, age('2024-03-01', '2024-01-31'), \
+         string_to_array('p,q', ','), jsonb_build_object('k', 1)), (31, NULL, ARRAY['r'], '7') \
+         RETURNING id, i, ta, j",
+        "INSERT INTO TABLE (id, i, ia, n, r) SELECT id + 40, i * 2, ia, n, r FROM TABLE WHERE id < 3",
+        "INSERT INTO TABLE (id, p, ta) SELECT u.id, u.p, string_to_array(u.t, ',') FROM \
+         UNNEST(ARRAY[50, 51], ARRAY['1.23456 s', NULL]::interval[], ARRAY['x,y', '']) AS u (id, p, t)",
+        "INSERT INTO TABLE (id, i) VALUES (60, now() - now()) ON CONFLICT (id) DO NOTHING",
     ] {
         assert_same(&mut client, query);
         assert_same(&mut client, &all());

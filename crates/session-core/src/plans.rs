@@ -49,6 +49,8 @@ pub struct TextPlan {
     pub forgets_statements: bool,
     /// Whether the text may name objects of its session. Determined once, not at each Bind.
     pub may_name_objects: bool,
+    /// Whether the schema has protected columns whose values are kept unread.
+    pub has_opaque: bool,
 }
 
 /// The text of a statement of the server, with parameters in place of holes.
@@ -93,6 +95,7 @@ impl TextPlan {
                 .iter()
                 .any(|one| one.plan.effects().forgets_statements),
             may_name_objects: sql_rewrite::may_name_objects(text),
+            has_opaque: loaded.schema.has_opaque(),
             planned,
         }
     }

@@ -4,8 +4,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use semantics_postgres::Wanted;
 use session_core::counters::add;
-use session_core::plans::{Role, ServerStatement};
+use session_core::plans::{Role, ServerStatement, TextPlan};
 use session_core::{Changed, Statement, StatementError};
 use sql_plan::{FinisherQuery, FinisherWrite, InsertedRows};
 use wire_postgres::frontend::{self, Bind, Execute, KeptBind, Target, write_execute, write_target};
@@ -84,10 +85,10 @@ impl Protected {
                 Ok(true)
             }
             Some(write) => {
-                let context = self.settings.noting_context();
-                // An error comes again when the values are sealed.
-                let _ = found::read_changes(&plan, write, &rows, &context);
-                let wanted = context.opaque.take_wanted();
+                let wanted = match plan.has_opaque {
+                    true => self.wanted_of_found(&plan, write, &rows),
+                    false => None,
+                };
                 if wanted.is_some() {
                     let purpose = Purpose::Write(Box::new((gathering, rows)));
                     self.ask_for(wanted, purpose)?;
@@ -111,6 +112,25 @@ impl Protected {
             }
         }
         self.go_on_with_script(outputs)
+    }
+
+    /// Computed values of which another form is needed before they are sealed.
+    fn wanted_of_found(
+        &self,
+        plan: &TextPlan,
+        write: &FinisherWrite,
+        rows: &FinisherRows,
+    ) -> Option<Wanted> {
+        let context = self.settings.noting_context();
+        // An error comes again when the values are sealed.
+        match &write.inserted {
+            None => drop(found::read_changes(plan, write, rows, &context)),
+            Some(inserted) => {
+                let all = (&context, usize::MAX);
+                drop(found::read_inserted(plan, inserted, rows, all));
+            }
+        }
+        context.opaque.take_wanted()
     }
 
     /// Sends the client the rows of an answer.

@@ -38,7 +38,10 @@ impl Protected {
         statement: &Statement,
         bind: &Bind<'_>,
     ) -> Result<bool, StatementError> {
-        let formats: Vec<i16> = bind.result_formats.iter().collect();
+        let formats: Vec<i16> = match statement.plan.has_opaque {
+            true => bind.result_formats.iter().collect(),
+            false => Vec::new(),
+        };
         self.ask_of_client(statement, 0..1, bind, &formats)
     }
 
@@ -66,10 +69,10 @@ impl Protected {
         if let Some(failure) = self.pipeline.finisher().take_forms_failure(true) {
             return Err(failure);
         }
-        let schema = &statement.plan.loaded.schema;
-        if !schema.has_opaque() {
+        if !statement.plan.has_opaque {
             return Ok(false);
         }
+        let schema = &statement.plan.loaded.schema;
         for index in indices.clone().filter(|_| !schema.has_finisher()) {
             if answers_with_forms(&statement.plan, index, formats) {
                 return Err(no_finisher());
