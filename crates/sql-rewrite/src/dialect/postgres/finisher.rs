@@ -190,7 +190,7 @@ const OF_ROWS: &str = "\
     covar_samp every generate_series generate_subscripts json_agg json_array_elements \
     json_array_elements_text json_each json_each_text json_object_agg json_object_keys jsonb_agg \
     jsonb_array_elements jsonb_array_elements_text jsonb_each jsonb_each_text jsonb_object_agg \
-    jsonb_path_query max min mode percentile_cont percentile_disc range_agg range_intersect_agg \
+    jsonb_object_keys jsonb_path_query max min mode percentile_cont percentile_disc range_agg range_intersect_agg \
     regexp_matches regexp_split_to_table regr_avgx regr_avgy regr_count regr_intercept regr_r2 \
     regr_slope regr_sxx regr_sxy regr_syy stddev stddev_pop stddev_samp string_agg \
     string_to_table sum unnest var_pop var_samp variance";
@@ -435,4 +435,46 @@ pub(crate) fn means_whole_rows(query: &Query, is_relation: impl Fn(&str) -> bool
     }
 
     query.visit(&mut Whole(is_relation)).is_break()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// The names that a query of the server's catalogue gives.
+    fn names(server: &server_testkit::Postgres, condition: &str) -> Vec<String> {
+        let query = format!(
+            "SELECT DISTINCT proname::text FROM pg_proc p
+             WHERE pronamespace = 'pg_catalog'::regnamespace AND {condition}"
+        );
+        let rows = server.connect().query(&query, &[]).expect("names");
+        rows.iter().map(|row| row.get(0)).collect()
+    }
+
+    #[test]
+    fn functions_are_listed_as_the_server_has_them() {
+        if !server_testkit::is_installed() {
+            return;
+        }
+        let server = server_testkit::Postgres::start();
+        let pure: Vec<&str> = PURE.split_whitespace().collect();
+        let is_pure = |name: &String| pure.contains(&name.as_str());
+        let volatile = names(&server, "provolatile = 'v'");
+        assert!(volatile.iter().any(|name| name == "random"));
+        let wrong: Vec<_> = volatile.iter().filter(|name| is_pure(name)).collect();
+        assert!(wrong.is_empty(), "depend on more: {wrong:?}");
+        // A window function has OVER, an aggregate of the same name WITHIN GROUP.
+        let of_rows = names(
+            &server,
+            "(prokind = 'a' OR proretset) AND NOT EXISTS (SELECT FROM pg_proc w WHERE w.prokind = \
+             'w' AND w.proname = p.proname)",
+        );
+        assert!(of_rows.iter().any(|name| name == "sum"));
+        let listed: Vec<&str> = OF_ROWS.split_whitespace().collect();
+        let missing = of_rows.iter().filter(|name| is_pure(name));
+        let missing: Vec<_> = missing
+            .filter(|name| !listed.contains(&name.as_str()))
+            .collect();
+        assert!(missing.is_empty(), "are of several rows: {missing:?}");
+    }
 }
