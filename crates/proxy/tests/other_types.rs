@@ -481,9 +481,11 @@ fn all_else_is_computed_by_the_finisher() {
         "INSERT INTO TABLE (id, i, ta, j) VALUES (30, age('2024-03-01', '2024-01-31'), \
          string_to_array('p,q', ','), jsonb_build_object('k', 1)), (31, NULL, ARRAY['r'], '7') \
          RETURNING id, i, ta, j",
-        "INSERT INTO TABLE (id, i, ia, n, r) SELECT id + 40, i * 2, ia, n, r FROM TABLE WHERE id < 3",
+        "INSERT INTO TABLE (id, i, ia, n, r) SELECT id + 40, i * 2, ia, n, r FROM TABLE WHERE id < \
+         3",
         "INSERT INTO TABLE (id, p, ta) SELECT u.id, u.p, string_to_array(u.t, ',') FROM \
-         UNNEST(ARRAY[50, 51], ARRAY['1.23456 s', NULL]::interval[], ARRAY['x,y', '']) AS u (id, p, t)",
+         UNNEST(ARRAY[50, 51], ARRAY['1.23456 s', NULL]::interval[], ARRAY['x,y', '']) AS u (id, \
+         p, t)",
         "INSERT INTO TABLE (id, i) VALUES (60, now() - now()) ON CONFLICT (id) DO NOTHING",
     ] {
         assert_same(&mut client, query);

@@ -190,7 +190,8 @@ const OF_ROWS: &str = "\
     covar_samp every generate_series generate_subscripts json_agg json_array_elements \
     json_array_elements_text json_each json_each_text json_object_agg json_object_keys jsonb_agg \
     jsonb_array_elements jsonb_array_elements_text jsonb_each jsonb_each_text jsonb_object_agg \
-    jsonb_object_keys jsonb_path_query max min mode percentile_cont percentile_disc range_agg range_intersect_agg \
+    jsonb_object_keys jsonb_path_query max min mode percentile_cont percentile_disc range_agg \
+    range_intersect_agg \
     regexp_matches regexp_split_to_table regr_avgx regr_avgy regr_count regr_intercept regr_r2 \
     regr_slope regr_sxx regr_sxy regr_syy stddev stddev_pop stddev_samp string_agg \
     string_to_table sum unnest var_pop var_samp variance";
