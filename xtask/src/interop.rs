@@ -14,6 +14,9 @@ use crate::command::{program, run as run_command};
 use crate::process::{self, Ended};
 use crate::workspace;
 
+/// Prefix of folders with clients of PostgreSQL.
+pub const OF_POSTGRES: &str = "postgres-";
+
 /// A script's exit status if it cannot run here, as in automake; the script prints why.
 const SKIPPED: i32 = 77;
 
@@ -73,7 +76,7 @@ fn run_all(clients: &[PathBuf], variables: &[(&str, &Path)]) -> anyhow::Result<(
     let counts = Mutex::new(Counts::default());
     let is_of_postgres = |client: &&PathBuf| {
         let name = client.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with("postgres-")
+        name.starts_with(OF_POSTGRES)
     };
     let run_lane = |lane: Vec<&PathBuf>| {
         for client in lane {

@@ -28,9 +28,6 @@ const LEFT_OUT: &[&str] = &[
     "protected_columns_are_consistent_when_serializable",
 ];
 
-/// Prefix of folders in `interop/` with clients of PostgreSQL.
-const CLIENTS: &str = "postgres-";
-
 /// What a newer server is most likely to change: catalogues, definitions, the guard, names, and
 /// what its own tools send.
 const SLICE_TESTS: &[&str] = &["canary::", "guards::", "names::", "schema::", "versions::"];
@@ -41,7 +38,7 @@ pub fn run() -> anyhow::Result<()> {
     let server = Server::fetch()?;
     let left_out = LEFT_OUT.iter().flat_map(|name| ["--skip", name]);
     server.test(TESTS, &left_out.collect::<Vec<_>>())?;
-    interop::run_with(CLIENTS, &[(PROGRAMS, &server.programs)])
+    interop::run_with(interop::OF_POSTGRES, &[(PROGRAMS, &server.programs)])
 }
 
 /// The part that belongs to every test.

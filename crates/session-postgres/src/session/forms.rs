@@ -7,11 +7,10 @@
 use column_value::OpaqueType;
 use semantics_postgres::{Conversion, OpaqueForms, Wanted};
 use wire_postgres::values;
-use wire_postgres::{HEADER_SIZE, Header, backend};
 use zeroize::Zeroize;
 
 use super::arrays::ArrayBuilder;
-use super::found::unasked;
+use super::found::{each_row, unasked};
 use super::gathering::Gathering;
 use crate::finisher::{FinisherExecution, FinisherRows};
 use session_core::StatementError;
@@ -114,23 +113,15 @@ impl FormQuestions {
     pub(super) fn answer(&mut self, rows: &FinisherRows) -> Result<(), StatementError> {
         let (conversion, values) = self.left.pop().ok_or_else(unasked)?;
         let mut answered = Vec::with_capacity(values.len());
-        let mut rest = rows.messages.as_slice();
-        while !rest.is_empty() {
-            let header = Header::read(rest, usize::MAX).ok().flatten();
-            let size = header.map_or(0, |header| header.size);
-            let message = rest.get(HEADER_SIZE..size).ok_or_else(unasked)?;
-            rest = &rest[size..];
-            let row = backend::read_data_row(message).map_err(|_| unasked())?;
-            if answered.len() == values.len() {
+        each_row(rows, |row| {
+            match row {
                 // The rest stands for no value.
-                break;
-            }
-            let mut fields = row.iter();
-            match (fields.next(), fields.next()) {
-                (Some(Some(form)), None) => answered.push(form.into()),
+                _ if answered.len() == values.len() => {}
+                [Some(form)] => answered.push((*form).into()),
                 _ => return Err(unasked()),
             }
-        }
+            Ok(())
+        })?;
         if answered.len() != values.len() {
             return Err(unasked());
         }

@@ -51,7 +51,7 @@ pub(super) fn read_changes(
 }
 
 /// Gives the rows of an answer one by one.
-fn each_row(
+pub(super) fn each_row(
     rows: &FinisherRows,
     mut take: impl FnMut(&[Option<&[u8]>]) -> Result<(), StatementError>,
 ) -> Result<(), StatementError> {

@@ -248,9 +248,10 @@ fn format_at(formats: &[i16], visible: usize) -> i16 {
 pub(super) fn asks(plan: &TextPlan, outputs: &[Output], formats: &[i16]) -> bool {
     let schema = &plan.loaded.schema;
     let visible = outputs.iter().filter(|output| !output.hidden);
-    visible.enumerate().any(|(index, output)| {
-        has_hidden_text(schema, output.kind) && format_at(formats, index) == 0
-    })
+    plan.has_opaque
+        && visible.enumerate().any(|(index, output)| {
+            has_hidden_text(schema, output.kind) && format_at(formats, index) == 0
+        })
 }
 
 /// The same of the fields of a COPY.

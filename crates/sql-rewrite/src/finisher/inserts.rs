@@ -10,8 +10,8 @@
 //! Invariant: a plain column gets only values that no protected column took part in ([`lineage`]).
 
 use sqlparser::ast::{
-    DoUpdate, Expr, Ident, Insert, LockClause, ObjectName, OnConflict, OnConflictAction, OnInsert,
-    Query, SelectItem, SetExpr, Statement, TableFactor, TableObject,
+    DoUpdate, Expr, Ident, Insert, ObjectName, OnConflict, OnConflictAction, OnInsert, Query,
+    SelectItem, SetExpr, Statement, TableFactor, TableObject,
 };
 
 use super::Prepared;
@@ -116,9 +116,8 @@ fn planned(insert: &Insert, schema: &Schema, keeps: bool) -> Result<Plan, Refusa
             .with_hint("Protect the column, or leave it out."));
         }
     }
-    let locks: Vec<LockClause> = Vec::new();
     let (analysis, (fetched, mut written, outputs, columns)) = Analysis::run(schema, |analysis| {
-        let fetched = prepared.fetch(&locks, analysis)?;
+        let fetched = prepared.fetch(&[], analysis)?;
         let (written, outputs, columns) = write(insert, &targets, table, analysis)?;
         Ok((fetched, written, outputs, columns))
     })?;

@@ -2,10 +2,9 @@
 //! of columns.
 
 use column_value::LogicalType;
-use sqlparser::ast::{
-    Expr, JoinConstraint, JoinOperator, Query, Select, SelectItem, SetExpr, TableFactor,
-};
+use sqlparser::ast::{Expr, JoinConstraint, Query, Select, SelectItem, SetExpr, TableFactor};
 
+use crate::schema::views::constraint_of;
 use crate::{Column, Schema, Table};
 
 /// The cells of rows that are written out, or of a select list.
@@ -93,19 +92,10 @@ pub(super) fn tables_of<'s>(
     let mut tables = Vec::new();
     for from in &select.from {
         let joined = from.joins.iter().map(|join| {
-            let is_simple = match &join.join_operator {
-                JoinOperator::Join(constraint)
-                | JoinOperator::Inner(constraint)
-                | JoinOperator::Left(constraint)
-                | JoinOperator::LeftOuter(constraint)
-                | JoinOperator::Right(constraint)
-                | JoinOperator::RightOuter(constraint)
-                | JoinOperator::FullOuter(constraint)
-                | JoinOperator::CrossJoin(constraint) => {
-                    matches!(constraint, JoinConstraint::On(_) | JoinConstraint::None)
-                }
-                _ => false,
-            };
+            let is_simple = matches!(
+                constraint_of(&join.join_operator),
+                Some(JoinConstraint::On(_) | JoinConstraint::None)
+            );
             is_simple.then_some(&join.relation)
         });
         for factor in std::iter::once(Some(&from.relation)).chain(joined) {

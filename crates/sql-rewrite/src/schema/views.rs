@@ -139,6 +139,21 @@ struct Source<'a> {
     table: &'a Table,
 }
 
+/// What a join says of its columns; None: it is none of standard SQL.
+pub(crate) fn constraint_of(operator: &JoinOperator) -> Option<&JoinConstraint> {
+    match operator {
+        JoinOperator::Join(constraint)
+        | JoinOperator::Inner(constraint)
+        | JoinOperator::Left(constraint)
+        | JoinOperator::LeftOuter(constraint)
+        | JoinOperator::Right(constraint)
+        | JoinOperator::RightOuter(constraint)
+        | JoinOperator::FullOuter(constraint)
+        | JoinOperator::CrossJoin(constraint) => Some(constraint),
+        _ => None,
+    }
+}
+
 /// The relations that a text of the server's own may name: a view, a check, a predicate.
 pub(crate) struct View<'a> {
     schema: &'a Schema,
@@ -299,18 +314,9 @@ impl<'a> View<'a> {
                 _ => true,
             };
             let joined = item.joins.iter().all(|join| {
-                let constraint = match &join.join_operator {
-                    JoinOperator::Join(constraint)
-                    | JoinOperator::Inner(constraint)
-                    | JoinOperator::Left(constraint)
-                    | JoinOperator::LeftOuter(constraint)
-                    | JoinOperator::Right(constraint)
-                    | JoinOperator::RightOuter(constraint)
-                    | JoinOperator::FullOuter(constraint)
-                    | JoinOperator::CrossJoin(constraint) => constraint,
-                    _ => return false,
-                };
-                nested(&join.relation) && self.constraint_is_plain(constraint)
+                let constraint = constraint_of(&join.join_operator);
+                nested(&join.relation)
+                    && constraint.is_some_and(|own| self.constraint_is_plain(own))
             });
             nested(&item.relation) && joined
         })

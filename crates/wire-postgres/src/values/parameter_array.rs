@@ -1,6 +1,6 @@
 //! Array parameters: their type numbers and formats.
 
-use column_value::{LogicalType, Value, ValueError};
+use column_value::{LogicalType, OpaqueType, Value, ValueError};
 use semantics_postgres::{TextContext, ValueText, array_elements};
 use sqlstate::SqlState;
 
@@ -43,37 +43,16 @@ const OTHER_ARRAYS: &[(u32, u32)] = &[
     (19, 1003),
     (26, 1028),
     (142, 143),
-    (600, 1017),
-    (601, 1018),
-    (602, 1019),
-    (603, 1020),
-    (604, 1027),
-    (628, 629),
-    (650, 651),
-    (718, 719),
-    (774, 775),
     (790, 791),
-    (829, 1040),
-    (869, 1041),
-    (1186, 1187),
-    (1266, 1270),
-    (1560, 1561),
-    (1562, 1563),
-    (3220, 3221),
-    (3614, 3643),
-    (3615, 3645),
-    (3802, 3807),
-    (3904, 3905),
-    (3906, 3907),
-    (3908, 3909),
-    (3910, 3911),
-    (3912, 3913),
-    (3926, 3927),
     (4072, 4073),
 ];
 
 /// The number of the array type of a type of the server's own, by its number.
 pub fn array_of(element: u32) -> Option<u32> {
+    if let Some(opaque) = OpaqueType::of_oid(element, -1) {
+        // 0: it is an array itself.
+        return Some(opaque.array_oid()).filter(|array| *array != 0);
+    }
     let mut all = ARRAYS.iter().chain(OTHER_ARRAYS);
     let found = all.find(|(own, _)| *own == element);
     found.map(|(_, array)| *array)

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use sqlparser::ast::UtilityOption;
 
 use crate::{
-    Effects, FinisherQuery, Output, OutputKind, ParameterType, Piece, Plan, Refusal, Source,
-    Translated,
+    Dialect, Effects, FinisherQuery, Output, OutputKind, ParameterType, Piece, Plan, Refusal,
+    Source, Translated,
 };
 use sql_plan::{Element, FetchedColumnPlan, FetchedRelation, unsupported};
 
@@ -38,9 +38,7 @@ pub(super) fn plan(
             (plan.fetch, plan.effects)
         }
         Plan::FinisherWrite(plan) => {
-            let written = plan.write.template.render(|hole, text| {
-                write!(text, "${}", hole + 1).expect("a String takes all");
-            });
+            let written = Dialect::Postgres.with_parameters(&plan.write.template);
             lines.push(format!("Finisher: {}", plan.query.text));
             let of_which = match plan.inserted {
                 Some(_) => "all rows",
