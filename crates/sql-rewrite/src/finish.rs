@@ -16,6 +16,7 @@ use crate::analysis::lower::{Lowering, Typed, balanced, has_aggregate};
 use crate::analysis::meeting::Meetings;
 use crate::analysis::template;
 use crate::analysis::{Analysis, Constant, OutColumn, Scope, expand_relation, output_of};
+use crate::walk;
 use crate::{
     Aggregate, BinaryOperator, Effects, Expression, Finish, GroupKey, Output, OutputKind, Plan,
     Refusal, ScalarFunction as Scalar, Schema, Sort, Translated, guard,
@@ -332,13 +333,15 @@ fn check_parts(select: &Select) -> Result<(), Refusal> {
 /// conditions.
 fn window_function(select: &Select) -> Option<String> {
     use std::ops::ControlFlow;
-    let found = sqlparser::ast::visit_expressions(select, |expression| match expression {
+    let mut name = None;
+    let _: ControlFlow<()> = walk::expressions(select, |expression| match expression {
         Expr::Function(function) if function.over.is_some() => {
-            ControlFlow::Break(function.name.to_string())
+            name = Some(function.name.to_string());
+            ControlFlow::Break(())
         }
         _ => ControlFlow::Continue(()),
     });
-    found.break_value()
+    name
 }
 
 /// The items of a select list, with `*` written out.

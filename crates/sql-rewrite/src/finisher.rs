@@ -29,11 +29,12 @@ use std::ops::ControlFlow;
 use column_value::LogicalType;
 use sqlparser::ast::{
     Expr, Ident, LockClause, ObjectName, Query, Select, SetExpr, Statement, TableAlias,
-    TableFactor, Value, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
+    TableFactor, Value, ValueWithSpan, Visitor, VisitorMut,
 };
 
 use crate::analysis::{Analysis, Constant, template};
 use crate::dialect::postgres::finisher;
+use crate::walk;
 use crate::{Effects, ParameterType, Plan, Refusal, RelationKind, Schema, Table, Translated};
 use sql_plan::{FetchedRelation, FinisherQuery, refuse, unsupported};
 
@@ -74,7 +75,7 @@ impl Prepared {
         occurrences.target = target.map(<*const TableFactor>::addr);
         occurrences.locked = locked::take(&mut query, schema.dialect)?;
         let checked = std::mem::take(&mut query.locks);
-        match VisitMut::visit(&mut query, &mut occurrences) {
+        match walk::visit_mut(&mut query, &mut occurrences) {
             ControlFlow::Continue(()) => {}
             ControlFlow::Break(refusal) => return Err(refusal),
         }
@@ -232,7 +233,7 @@ fn hide_constants(query: &Query, analysis: &mut Analysis) -> Result<(), Refusal>
             }
         }
     }
-    match query.visit(&mut Constants { analysis }) {
+    match walk::visit(query, &mut Constants { analysis }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(refusal) => Err(refusal),
     }
@@ -262,7 +263,7 @@ fn parameters_of(query: &Query) -> Result<BTreeSet<usize>, Refusal> {
         }
     }
     let mut numbers = Numbers(BTreeSet::new());
-    match query.visit(&mut numbers) {
+    match walk::visit(query, &mut numbers) {
         ControlFlow::Continue(()) => Ok(numbers.0),
         ControlFlow::Break(refusal) => Err(refusal),
     }
@@ -294,7 +295,7 @@ impl<'s> Occurrences<'s> {
             names: Vec::new(),
             relations: Vec::new(),
         };
-        match query.visit(&mut mentioned) {
+        match walk::visit(query, &mut mentioned) {
             ControlFlow::Continue(()) => {}
             ControlFlow::Break(refusal) => return Err(refusal),
         }

@@ -15,6 +15,7 @@ use crate::analysis::meeting::Meetings;
 use crate::analysis::template;
 use crate::analysis::{Analysis, Relation, Scope, output_list};
 use crate::dialect::marks;
+use crate::walk;
 use crate::{
     Assignment, ColumnId, Current, Dialect, Effects, Form, LockKey, Output, OutputKind, Piece,
     Plan, Purpose, ReadModifyWrite, Refusal, RelationKind, Schema, Source, Table, Template,
@@ -267,7 +268,7 @@ fn check_queries(
 }
 
 pub(crate) fn has_query<T: Visit>(part: &T) -> bool {
-    part.visit(&mut Queries).is_break()
+    walk::visit(part, &mut Queries).is_break()
 }
 
 /// Stops at a query.

@@ -11,10 +11,11 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{
     BinaryOperator, CastKind, DataType, Distinct, Expr, GroupByExpr, Join, JoinConstraint,
     JoinOperator, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, TableAlias,
-    TableFactor, TableWithJoins, Visit, VisitMut, Visitor, VisitorMut, visit_relations,
+    TableFactor, TableWithJoins, Visitor, VisitorMut,
 };
 
 use crate::analysis::{Constant, check_dialect};
+use crate::walk;
 use crate::{Dialect, Literal, Schema, Source};
 
 /// Columns of a row of constants, by name.
@@ -54,7 +55,7 @@ pub(crate) fn constants(query: &Query, schema: &Schema) -> Option<Query> {
         rows: &rows,
         dialect,
     };
-    let _: ControlFlow<()> = VisitMut::visit(&mut query, &mut written);
+    let _: ControlFlow<()> = walk::visit_mut(&mut query, &mut written);
     // All references are gone, or the statement has lost a relation that it names.
     let mut left = ctes
         .keys()
@@ -345,7 +346,7 @@ fn check_names(query: &Query, rows: &BTreeMap<String, Row>, schema: &Schema) -> 
         dialect: schema.dialect,
         ..Names::default()
     };
-    if query.visit(&mut names).is_break() {
+    if walk::visit(query, &mut names).is_break() {
         return None;
     }
     if names.called.iter().any(|name| rows.contains_key(name)) {
@@ -428,7 +429,7 @@ impl VisitorMut for Written<'_> {
 }
 
 fn names_relation(query: &Query, cte: &str, dialect: Dialect) -> bool {
-    let found = visit_relations(query, |name| match dialect.split(name) {
+    let found = walk::relations(query, |name| match dialect.split(name) {
         Some((None, name)) if name == cte => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     });

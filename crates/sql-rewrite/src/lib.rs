@@ -24,6 +24,7 @@ pub mod suggest;
 mod type_limits;
 mod uses;
 mod verify;
+mod walk;
 
 pub use describe::describe;
 pub use dialect::Dialect;

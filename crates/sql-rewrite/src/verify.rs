@@ -30,10 +30,11 @@ mod write;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{CopySource, Expr, Statement, visit_expressions};
+use sqlparser::ast::{CopySource, Expr, Statement};
 use sqlstate::SqlState;
 
 use crate::analysis::Constant;
+use crate::walk;
 use crate::{
     Assignment, Copy, Dialect, FinisherQuery, FinisherWrite, Form, Hole, Output, OutputKind, Plan,
     Purpose, ReadModifyWrite, Refusal, Schema, Source, Template, Translated,
@@ -147,7 +148,7 @@ fn hidden_by_finisher(query: &FinisherQuery, labels: &mut Labels) -> Result<Vec<
     let mut hidden = hidden_by(&query.fetch.holes);
     let parsed = labels.schema.dialect.parse(&query.text);
     let parsed = parsed.map_err(|_| Doubt("the finisher's query cannot be read".to_owned()))?;
-    let _: ControlFlow<()> = visit_expressions(&parsed, |expression| {
+    let _: ControlFlow<()> = walk::expressions(&parsed, |expression| {
         if let Ok(Some(constant)) = Constant::of(expression) {
             let of_client = match &constant.source {
                 Source::Parameter(number) => *number < query.parameters,
@@ -334,7 +335,7 @@ impl<'v, 's> Verifier<'v, 's> {
 
     /// Invariant 1.
     fn check_seen(&self, statement: &Statement) -> Result<(), Doubt> {
-        let missed = visit_expressions(statement, |expression| {
+        let missed = walk::expressions(statement, |expression| {
             match self.seen.contains(&std::ptr::from_ref(expression).addr()) {
                 true => ControlFlow::Continue(()),
                 false => ControlFlow::Break(()),

@@ -17,6 +17,7 @@ use super::meeting::has_constant;
 use super::{Analysis, Constant, Scope, constant};
 use crate::analysis::fetched::Fetched;
 use crate::type_limits::without_limits;
+use crate::walk;
 use crate::{
     BinaryOperator, Dialect, Expression, Literal, Refusal, ScalarFunction, Source, UnaryOperator,
 };
@@ -504,7 +505,7 @@ fn as_read(cast: LogicalType) -> LogicalType {
 /// Aggregates; each other function takes single values.
 pub(crate) fn has_aggregate(expression: &Expr, dialect: Dialect) -> bool {
     use std::ops::ControlFlow;
-    let found = sqlparser::ast::visit_expressions(expression, |inner| match inner {
+    let found = walk::expressions(expression, |inner| match inner {
         Expr::Function(function) if function.over.is_none() => {
             let name = dialect.split(&function.name).map(|(_, name)| name);
             let is_aggregate = matches!(

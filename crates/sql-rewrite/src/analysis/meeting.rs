@@ -13,12 +13,13 @@ use sqlparser::ast::{Expr, Value, Visit};
 
 use super::{Analysis, Scope};
 use crate::analysis::fetched::Fetched;
+use crate::walk;
 use crate::{Aggregate, BinaryOperator, ColumnId, Expression, Refusal, UnaryOperator};
 use sql_plan::refuse;
 
 /// Whether a constant or parameter stands anywhere in a part of a statement, but for truths.
 pub(crate) fn has_constant<V: Visit>(part: &V) -> bool {
-    let found = sqlparser::ast::visit_expressions(part, |inner| match inner {
+    let found = walk::expressions(part, |inner| match inner {
         Expr::Value(value) if !matches!(value.value, Value::Null | Value::Boolean(_)) => {
             ControlFlow::Break(())
         }
@@ -32,7 +33,7 @@ impl Analysis<'_> {
     /// Whether constants or parameters are in what a plain value is made of, as far as can be told.
     pub fn is_free(&self, expression: &Expr, scope: &Scope) -> bool {
         let is_named = |parts: &[_]| scope.resolve(parts).is_ok_and(|found| found.is_free);
-        let found = sqlparser::ast::visit_expressions(expression, |inner| {
+        let found = walk::expressions(expression, |inner| {
             let is_free = match inner {
                 Expr::Value(value) => value.value != Value::Null,
                 Expr::TypedString(_) | Expr::Prefixed { .. } => true,

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Statement, Value, ValueWithSpan, VisitMut, VisitorMut};
+use sqlparser::ast::{Expr, Statement, Value, ValueWithSpan, VisitorMut};
 
+use crate::walk;
 use crate::{Dialect, Hole, Piece, Refusal, Template};
 use sql_plan::{refuse, unsupported};
 
@@ -37,7 +38,7 @@ pub(crate) fn marked(expression: &Expr) -> Option<usize> {
 pub(crate) fn of(statement: &mut Statement, dialect: Dialect) -> Result<Template, Refusal> {
     let template = of_text(&statement.to_string(), dialect)?;
     let text = dialect.with_parameters(&template);
-    let _: ControlFlow<()> = statement.visit(&mut Numbers(dialect));
+    let _: ControlFlow<()> = walk::visit_mut(statement, &mut Numbers(dialect));
     if dialect.reads_back(&text, statement) {
         Ok(template)
     } else {

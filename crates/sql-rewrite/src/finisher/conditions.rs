@@ -9,9 +9,10 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     BinaryOperator, Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectName, Query, Select,
-    TableFactor, TableWithJoins, Visit, Visitor,
+    TableFactor, TableWithJoins, Visitor,
 };
 
+use crate::walk;
 use crate::{Schema, Table};
 
 /// The tables of the `FROM` of a query, with the conditions on each.
@@ -373,5 +374,5 @@ fn is_of(
         depth: 0,
         has_own: false,
     };
-    condition.visit(&mut names).is_continue() && names.has_own
+    walk::visit(condition, &mut names).is_continue() && names.has_own
 }

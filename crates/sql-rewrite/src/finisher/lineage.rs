@@ -2,10 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Ident, Query, Select, SelectItem, SetExpr, Visit, Visitor};
+use sqlparser::ast::{Expr, Ident, Query, Select, SelectItem, SetExpr, Visitor};
 
 use super::rows::tables_of;
 use crate::dialect::postgres::finisher;
+use crate::walk;
 use crate::{Schema, Table};
 
 /// Whether a column of a query's answer, by its index, is made of plain columns of its row and of
@@ -39,7 +40,7 @@ fn item_is_public(select: &Select, index: usize, schema: &Schema) -> bool {
         tables: &tables,
         schema,
     };
-    item.visit(&mut names).is_continue()
+    walk::visit(item, &mut names).is_continue()
 }
 
 /// Stops at what may be made of a protected column.

@@ -9,12 +9,12 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{
     Distinct, Expr, FunctionArguments, GroupByExpr, JoinConstraint, JoinOperator, LimitClause,
     OrderByKind, Query, Select, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, Value,
-    visit_expressions,
 };
 
 use super::{Schema, Table};
 use crate::analysis::Constant;
 use crate::type_limits::look_alike;
+use crate::walk;
 use crate::{ColumnId, Dialect, Mode};
 
 /// For each column of the view that `definition` selects the protected column that it is. None:
@@ -373,7 +373,7 @@ impl<'a> View<'a> {
 
     /// Whether no protected column, and no whole row of a protected table, stands in it.
     pub(crate) fn is_free(&self, expr: &Expr) -> bool {
-        let found = visit_expressions(expr, |part| {
+        let found = walk::expressions(expr, |part| {
             let touches = match part {
                 Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => true,
                 // `ARRAY(query)` is read as a function of a query.

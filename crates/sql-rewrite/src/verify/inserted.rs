@@ -9,11 +9,12 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Cte, Expr, Query, Select, SelectItem, SetExpr, Statement, TableFactor, Value, ValueWithSpan,
-    Visit, Visitor,
+    Visitor,
 };
 
 use super::Doubt;
 use crate::dialect::postgres::finisher::{SERVER_RELATION, is_of_a_row};
+use crate::walk;
 use crate::{
     ColumnId, Dialect, FinisherQuery, FinisherWrite, Form, InsertedColumn, InsertedRows,
     OutputKind, Purpose, Source,
@@ -117,7 +118,7 @@ fn parameters(query: &Query) -> Vec<String> {
         }
     }
     let mut found = Found(Vec::new());
-    let _: ControlFlow<()> = query.visit(&mut found);
+    let _: ControlFlow<()> = walk::visit(query, &mut found);
     found.0
 }
 
@@ -149,7 +150,7 @@ fn is_public(body: &SetExpr, answer: usize, relations: &Relations, dialect: Dial
     };
     items
         .get(answer)
-        .is_some_and(|item| item.visit(&mut parts).is_continue())
+        .is_some_and(|item| walk::visit(*item, &mut parts).is_continue())
 }
 
 /// The finisher's relations in FROM by the names that qualify their columns. None: there are

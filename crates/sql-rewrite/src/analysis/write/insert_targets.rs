@@ -9,12 +9,13 @@ use std::ops::ControlFlow;
 use column_value::LogicalType;
 use sqlparser::ast::{
     CastKind, DataType, Distinct, Expr, GroupByExpr, Query, Select, SelectItem, SetExpr,
-    TableFactor, TableWithJoins, Value, Values, visit_expressions,
+    TableFactor, TableWithJoins, Value, Values,
 };
 
 use super::super::constant::logical_type;
 use super::super::query::is_default;
 use super::super::{Analysis, Constant};
+use crate::walk;
 use crate::{ColumnId, Dialect, Refusal, Source};
 
 /// A select list over nothing but VALUES.
@@ -178,7 +179,7 @@ fn parts(source: &mut Query, dialect: Dialect) -> Option<Parts<'_>> {
 /// How often each name of a column stands in a query.
 fn uses(query: &Query, dialect: Dialect) -> HashMap<String, usize> {
     let mut uses: HashMap<String, usize> = HashMap::new();
-    let _: ControlFlow<()> = visit_expressions(query, |part| {
+    let _: ControlFlow<()> = walk::expressions(query, |part| {
         let name = match part {
             Expr::Identifier(name) => Some(name),
             Expr::CompoundIdentifier(parts) => parts.last(),

@@ -8,7 +8,8 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{BinaryOperator, Expr, Statement, UnaryOperator, Visit, Visitor};
+use crate::walk;
+use sqlparser::ast::{BinaryOperator, Expr, Statement, UnaryOperator, Visitor};
 
 /// The precedence of an expression without parentheses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,7 +52,7 @@ pub(crate) fn is_that_of_the_server(statement: &Statement) -> bool {
         }
     }
 
-    statement.visit(&mut Chains).is_continue()
+    walk::visit(statement, &mut Chains).is_continue()
 }
 
 /// Whether the server would give an operator these operands.

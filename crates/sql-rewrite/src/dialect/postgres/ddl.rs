@@ -8,8 +8,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     AlterIndexOperation, CreatePolicy, CreateTable, CreateTrigger, CreateView, Expr, ObjectName,
-    ObjectNamePart, Query, Statement, Visit, visit_expressions, visit_relations,
-    visit_relations_mut,
+    ObjectNamePart, Query, Statement, Visit,
 };
 use sqlstate::SqlState;
 
@@ -19,6 +18,7 @@ use crate::dialect::postgres::names::{folded, quoted, split};
 use crate::dialect::postgres::{forms, parse};
 use crate::schema::is_of_temporaries;
 use crate::schema::views::{View, shown_by_query};
+use crate::walk;
 use crate::{Effects, Piece, Plan, Refusal, RelationKind, Schema, Table, Template, Translated};
 
 mod after;
@@ -257,14 +257,14 @@ fn refuse_named(name: &ObjectName, what: &str, schema: &Schema) -> Result<(), Re
 /// The first protected relation, or function that reads one, in a part of a statement.
 fn reads_protected<V: Visit>(part: &V, schema: &Schema) -> Option<String> {
     let mut found = None;
-    let _ = visit_relations(part, |name| {
+    let _ = walk::relations(part, |name| {
         if find(name, schema).is_some_and(Table::is_protected) {
             found = Some(name.to_string());
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
     });
-    let _ = visit_expressions(part, |expr| {
+    let _ = walk::expressions(part, |expr| {
         if let Expr::Function(function) = expr {
             let name = function
                 .name
@@ -327,7 +327,7 @@ fn plan_view(view: &CreateView, schema: &Schema) -> Result<Plan, Refusal> {
         ));
     }
     let mut anew = view.clone();
-    let _: ControlFlow<()> = visit_relations_mut(&mut anew.query, |name| {
+    let _: ControlFlow<()> = walk::relations_mut(&mut anew.query, |name| {
         put_found_schema(name, schema);
         ControlFlow::Continue(())
     });

@@ -9,12 +9,13 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{
     DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
     JoinConstraint, JoinOperator, ObjectName, Query, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, TableFactor, Value, Visit, VisitMut, Visitor, VisitorMut,
+    SelectItemQualifiedWildcardKind, TableFactor, Value, Visitor, VisitorMut,
 };
 
 use super::names::{FUNCTION_WORDS, SYSTEM_COLUMNS, builtin, folded};
 use super::parse;
 use crate::analysis::Constant;
+use crate::walk;
 use crate::{Refusal, Schema};
 use sql_plan::unsupported;
 
@@ -125,7 +126,7 @@ pub(crate) const RELATION_PREFIX: &str = "strongroom_";
 /// What a query asks of the server's moment and session: names that [`of_server`] knows.
 pub(crate) fn replace_server_calls(query: &mut Query) -> Vec<&'static str> {
     let mut calls = Calls { found: Vec::new() };
-    let _: ControlFlow<()> = VisitMut::visit(query, &mut calls);
+    let _: ControlFlow<()> = walk::visit_mut(query, &mut calls);
     calls.found
 }
 
@@ -214,7 +215,7 @@ pub(crate) fn is_of_no_row(expression: &Expr) -> Result<bool, Refusal> {
     if Constant::of(expression)?.is_some() {
         return Ok(true);
     }
-    Ok(expression.visit(&mut OfNoRow).is_continue())
+    Ok(walk::visit(expression, &mut OfNoRow).is_continue())
 }
 
 /// Stops at what depends on rows, or has a type that the server may take for another.
@@ -255,7 +256,7 @@ pub(crate) fn expression(text: &str) -> Option<Expr> {
 /// # Errors
 /// It names the function or type.
 pub(crate) fn check(query: &Query, schema: &Schema) -> Result<(), Refusal> {
-    match query.visit(&mut Check { schema }) {
+    match walk::visit(query, &mut Check { schema }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(refusal) => Err(refusal),
     }
@@ -435,7 +436,7 @@ pub(crate) fn means_whole_rows(query: &Query, is_relation: impl Fn(&str) -> bool
         }
     }
 
-    query.visit(&mut Whole(is_relation)).is_break()
+    walk::visit(query, &mut Whole(is_relation)).is_break()
 }
 
 #[cfg(all(test, unix))]

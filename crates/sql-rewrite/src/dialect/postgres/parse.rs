@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Ident, Statement, Visit, Visitor};
+use sqlparser::ast::{Expr, Ident, Statement, Visitor};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
@@ -10,6 +10,7 @@ use sqlparser::tokenizer::Token;
 use super::lexer::{has_doubtful_words, lexemes};
 use super::{binding, forms};
 use crate::dialect::{Unread, has_rows};
+use crate::walk;
 
 /// The tree of a single statement.
 pub(crate) fn parse(statement: &str) -> Result<Statement, Unread> {
@@ -72,5 +73,5 @@ fn has_constant_as_name(statement: &Statement) -> bool {
             | Statement::CreateView(_)
             | Statement::CreateTable(_)
     );
-    (has_rows(statement) || holds_query) && statement.visit(&mut Names).is_break()
+    (has_rows(statement) || holds_query) && walk::visit(statement, &mut Names).is_break()
 }

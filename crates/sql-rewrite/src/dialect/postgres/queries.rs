@@ -394,9 +394,10 @@ mod tests {
     use std::ops::ControlFlow;
 
     use crate::dialect::postgres::parse::statements;
+    use crate::walk;
     use sqlparser::ast::{
         AccessExpr, ArrayElemTypeDef, BinaryOperator, DataType, Expr, ObjectName, UnaryOperator,
-        Visit, Visitor,
+        Visitor,
     };
 
     use super::*;
@@ -476,7 +477,7 @@ mod tests {
         let query = query.replace(") ANY (", ") pg_catalog.any(");
         let query = query.replace(") ALL (", ") pg_catalog.all(");
         let statements = statements(&query).expect("a query");
-        statements.visit(&mut Unbound).break_value()
+        walk::visit(&statements, &mut Unbound).break_value()
     }
 
     #[test]

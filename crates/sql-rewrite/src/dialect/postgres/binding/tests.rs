@@ -5,10 +5,11 @@ use std::ops::ControlFlow;
 use proptest::prelude::*;
 use proptest::sample::select;
 use sql_oracle::read;
-use sqlparser::ast::{Expr, VisitMut, VisitorMut};
+use sqlparser::ast::{Expr, VisitorMut};
 
 use crate::dialect::postgres::forms::for_parser;
 use crate::dialect::postgres::parse::{parse, statements};
+use crate::walk;
 
 const OPERANDS: &[&str] = &[
     "a",
@@ -154,7 +155,7 @@ impl VisitorMut for Parentheses {
 /// What the parser by itself makes of a text, with all parentheses; None: it does not read it.
 fn with_parentheses(text: &str) -> Option<String> {
     let mut parsed = statements(&for_parser(text))?;
-    let _: ControlFlow<()> = parsed.visit(&mut Parentheses);
+    let _: ControlFlow<()> = walk::visit_mut(&mut parsed, &mut Parentheses);
     Some(parsed.first()?.to_string())
 }
 

@@ -5,13 +5,13 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     AlterTableOperation, CreateView, ObjectType, Query, SelectItem, SetExpr, Statement,
-    visit_relations,
 };
 
 use super::{create, find, guarded, own_name};
 use crate::dialect::postgres::names::folded;
 use crate::dialect::postgres::output_names::output_name;
 use crate::schema::views::{shown_by_query, takes_rows};
+use crate::walk;
 use crate::{Column, ColumnId, RelationKind, Schema, Table};
 
 /// The schema after a statement that names a protected table. None: it is not known before the
@@ -78,7 +78,7 @@ pub(crate) fn after<'s>(
 /// The relations that a query names.
 fn relations(query: &Query, schema: &Schema) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    let _: ControlFlow<()> = visit_relations(query, |name| {
+    let _: ControlFlow<()> = walk::relations(query, |name| {
         let table = find(name, schema);
         found.extend(table.map(|table| (table.schema.clone(), table.name.clone())));
         ControlFlow::Continue(())

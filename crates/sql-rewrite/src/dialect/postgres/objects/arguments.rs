@@ -2,11 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{CastKind, DataType, Expr, Statement, Value, VisitMut, VisitorMut};
+use sqlparser::ast::{CastKind, DataType, Expr, Statement, Value, VisitorMut};
 
 use crate::Refusal;
 use crate::analysis::Constant;
 use crate::dialect::postgres::parse::parse;
+use crate::walk;
 use sql_plan::unsupported;
 
 /// Puts the arguments of `EXECUTE` into the statement that it means, with the types of their
@@ -21,7 +22,7 @@ pub(super) fn put(
         given: typed(given, types)?,
         wanted: types.len(),
     };
-    let _: ControlFlow<()> = meant.visit(&mut arguments);
+    let _: ControlFlow<()> = walk::visit_mut(meant, &mut arguments);
     Ok(arguments.wanted)
 }
 
