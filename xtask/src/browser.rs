@@ -15,6 +15,7 @@ mod quota;
 mod results;
 
 use std::path::PathBuf;
+use std::thread;
 use std::time::Instant;
 
 use anyhow::{bail, ensure};
@@ -88,30 +89,42 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         false => Extent::Whole,
     };
     let built = wasm::build(extent == Extent::Whole)?;
-    let mut results = Results::new(options.name.clone());
-    let mut part = |name: &str, test: &mut dyn FnMut(&mut Results) -> anyhow::Result<()>| {
-        let (start, before) = (Instant::now(), results.count());
+    type Test<'a> = &'a dyn Fn(&mut Results) -> anyhow::Result<()>;
+    let part = |name: &str, test: Test<'_>| {
+        let mut results = Results::new(options.name.clone());
+        let start = Instant::now();
         test(&mut results)?;
-        let (count, seconds) = (results.count() - before, start.elapsed().as_secs_f64());
+        let (count, seconds) = (results.count(), start.elapsed().as_secs_f64());
         println!("{name}: {count} tests ({seconds:.1} s)");
-        anyhow::Ok(())
+        anyhow::Ok(results)
     };
-    part("the package", &mut |results| {
+    let package = part("the package", &|results| {
         consumers::run(&built, extent, results)
     })?;
-    part("the example", &mut |results| {
+    let example = part("the example", &|results| {
         results.run("the example page keeps notes", || {
             example::run(&built, options.pictures.as_deref())
         });
         Ok(())
     })?;
-    for browser in [Browser::Chromium, Browser::Firefox] {
-        part(browser.name(), &mut |results| {
+    // At the same time: each browser waits for its storage and for processes that are ended.
+    let in_browser = |browser: Browser| {
+        part(browser.name(), &|results| {
             run_in(browser, &built, extent, results)
-        })?;
-    }
-    ensure!(results.count() > 0, "no test has such a name");
-    match results.failed() {
+        })
+    };
+    let (chromium, firefox) = thread::scope(|scope| {
+        let firefox = scope.spawn(|| in_browser(Browser::Firefox));
+        let chromium = in_browser(Browser::Chromium);
+        (chromium, firefox.join().expect("tests do not panic"))
+    });
+    let parts = [package, example, chromium?, firefox?];
+    ensure!(
+        parts.iter().any(|results| results.count() > 0),
+        "no test has such a name"
+    );
+    let failed: Vec<&str> = parts.iter().flat_map(Results::failed).collect();
+    match failed.as_slice() {
         [] => Ok(()),
         failed => bail!("failed: {}", failed.join(", ")),
     }

@@ -1,8 +1,14 @@
 //! `test`: every check and test, in the order in which failures are found soonest.
 
+use std::env;
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Instant;
 
-use anyhow::bail;
+use anyhow::{Context, bail, ensure};
 use clap::ValueEnum;
 
 use crate::command::{cargo, run as run_command};
@@ -121,6 +127,13 @@ const OPTIMISED: &[&str] = &[
     "profile.dev.package.strongroom-sqlite-linked.opt-level=3",
 ];
 
+/// Steps that run beside each other: each waits for servers and browsers for a part of its time.
+/// They come last, and both lanes begin when all steps before them have passed.
+const LANES: [&[Step]; 2] = [
+    &[Step::Interop, Step::Newest],
+    &[Step::Browser, Step::Page, Step::Suites, Step::Sanitize],
+];
+
 /// Expected resources for all steps on two cores.
 const HOW_LONG: &str = "every step: about 40 minutes and 20 GB where nothing is built yet, \
                         half of that later";
@@ -135,25 +148,83 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         println!("{HOW_LONG}");
     }
     let start = Instant::now();
+    let count = steps.len();
+    let is_in_lane = |step: &Step| LANES.iter().any(|lane| lane.contains(step));
+    // With a choice of steps their output is wanted as it comes.
+    let has_lanes = count == Step::value_variants().len();
     for (index, step) in steps.iter().enumerate() {
-        println!("[{}/{}] {}", index + 1, steps.len(), step.name());
-        let start = Instant::now();
-        let result = step.run();
-        let seconds = start.elapsed().as_secs_f64();
-        let word = if result.is_ok() { "ok" } else { "FAILED" };
-        println!(
-            "[{}/{}] {} {word} ({seconds:.1} s)",
-            index + 1,
-            steps.len(),
-            step.name()
-        );
-        result?;
+        if !has_lanes || !is_in_lane(step) {
+            report(index, count, *step, || step.run())?;
+        }
     }
-    println!(
-        "{} steps ok ({:.1} s)",
-        steps.len(),
-        start.elapsed().as_secs_f64()
-    );
+    if has_lanes {
+        run_lanes(&steps)?;
+    }
+    println!("{count} steps ok ({:.1} s)", start.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// Runs a step between two lines that name it.
+fn report(
+    index: usize,
+    count: usize,
+    step: Step,
+    run: impl FnOnce() -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let (number, name) = (index + 1, step.name());
+    println!("[{number}/{count}] {name}");
+    let start = Instant::now();
+    let result = run();
+    let seconds = start.elapsed().as_secs_f64();
+    let word = if result.is_ok() { "ok" } else { "FAILED" };
+    println!("[{number}/{count}] {name} {word} ({seconds:.1} s)");
+    result
+}
+
+/// Runs the steps of the lanes. After a failure, the other lane ends with its current step.
+fn run_lanes(steps: &[Step]) -> anyhow::Result<()> {
+    let logs = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let has_failed = AtomicBool::new(false);
+    let run_lane = |lane: &[Step]| {
+        for step in lane {
+            if has_failed.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let index = steps.iter().position(|one| one == step);
+            let index = index.expect("lanes run only where every step does");
+            let log = logs.path().join(step.name());
+            let result = report(index, steps.len(), *step, || run_alone(*step, &log));
+            if result.is_err() {
+                has_failed.store(true, Ordering::Relaxed);
+                return result;
+            }
+        }
+        Ok(())
+    };
+    let [first, second] = LANES;
+    thread::scope(|scope| {
+        let beside = scope.spawn(|| run_lane(first));
+        let result = run_lane(second);
+        let beside = beside.join().expect("a lane does not panic");
+        result.and(beside)
+    })
+}
+
+/// Runs a step as a process of its own and prints its output when it has ended, so that the output
+/// of two steps is not mixed.
+fn run_alone(step: Step, log: &Path) -> anyhow::Result<()> {
+    let output = File::create(log).with_context(|| format!("cannot make {}", log.display()))?;
+    let this = env::current_exe().context("cannot find this program")?;
+    let status = Command::new(this)
+        .args(["test", "--only", &step.name()])
+        .stdin(Stdio::null())
+        .stdout(output.try_clone()?)
+        .stderr(output)
+        .status()
+        .with_context(|| format!("cannot start the step {}", step.name()))?;
+    let said = fs::read(log).unwrap_or_default();
+    print!("{}", String::from_utf8_lossy(&said));
+    ensure!(status.success(), "{} failed: see above", step.name());
     Ok(())
 }
 
@@ -171,6 +242,17 @@ mod tests {
     #[test]
     fn without_options_every_step_runs() {
         assert_eq!(chosen(&Options::default()), Step::value_variants());
+    }
+
+    #[test]
+    fn the_lanes_have_the_last_steps() {
+        let steps = Step::value_variants();
+        let (_, last) =
+            steps.split_at(steps.len() - LANES.iter().map(|lane| lane.len()).sum::<usize>());
+        assert!(
+            last.iter()
+                .all(|step| LANES.iter().any(|lane| lane.contains(step)))
+        );
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl Results {
     }
 
     /// The names of those that failed.
-    pub fn failed(&self) -> &[String] {
-        &self.failed
+    pub fn failed(&self) -> impl Iterator<Item = &str> {
+        self.failed.iter().map(String::as_str)
     }
 }
