@@ -1,7 +1,7 @@
 //! Walks over syntax trees.
 //!
-//! The parser's own walk is generic, so the compiler would make a walk over all the tree's types for
-//! each visitor and closure. Here the visitor is behind a pointer, and the walk is compiled once for
+//! The parser's own walk is generic: the compiler would make a walk over all the tree's types for
+//! each visitor and closure. Here the visitor is behind a pointer, so the walk is compiled once for
 //! each type of result.
 
 use std::ops::ControlFlow;
