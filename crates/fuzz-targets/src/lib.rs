@@ -16,6 +16,7 @@ mod header;
 mod input;
 mod journal;
 mod log;
+mod mysql_wire;
 mod page;
 mod pragma;
 mod proxy_copy;
@@ -100,6 +101,10 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "proxy-copy",
         run: proxy_copy::run,
+    },
+    Target {
+        name: "mysql-wire",
+        run: mysql_wire::run,
     },
     Target {
         name: "scram",

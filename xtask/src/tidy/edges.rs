@@ -54,6 +54,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "sqlstate",
         ],
     ),
+    ("wire-mysql", &[]),
     (
         "wire-postgres",
         &["column-value", "semantics-postgres", "sqlstate"],

@@ -18,6 +18,7 @@ const PURE: &[&str] = &[
     "sql-plan",
     "sql-rewrite",
     "finish",
+    "wire-mysql",
     "wire-postgres",
     "workloads",
     "lab-report",
