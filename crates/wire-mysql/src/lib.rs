@@ -5,9 +5,9 @@
 //! their accessors cannot fail. They accept arbitrary bytes and never panic. Writers append a
 //! payload to the output buffer; [`packet::write`] frames it.
 //!
-//! What a packet is depends on the state of the connection, not on its first byte alone: 0x00 is OK,
-//! the answer to a prepared statement, or a row. So every reader is called by its name, and none
-//! guesses.
+//! What a packet is depends on the state of the connection, not on its first byte alone: 0x00 is
+//! OK, the answer to a prepared statement, or a row. So the caller chooses the reader, and none of
+//! them guesses.
 //!
 //! Sources: the protocol's documentation of [MySQL] and [MariaDB]. Where the two differ, the
 //! comments say so.

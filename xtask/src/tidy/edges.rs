@@ -186,6 +186,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "sql-oracle",
             "sql-plan",
             "sql-rewrite",
+            "wire-mysql",
             "wire-postgres",
         ],
     ),
