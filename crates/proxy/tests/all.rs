@@ -22,6 +22,7 @@ mod increments;
 mod inserted;
 mod letters;
 mod logins;
+mod many_tables;
 mod meanings;
 mod names;
 mod other_types;

@@ -15,7 +15,8 @@ mod shared;
 pub(crate) mod views;
 
 pub use crate::dialect::postgres::queries::{
-    ASKED, Answer, CHECKED, QUERIES, answers_of, fingerprint_of,
+    ASKED, ASKED_OF_CHANGED, Answer, CHECKED, QUERIES, answers_of, changed_of, fingerprint_of,
+    names_text,
 };
 pub use build::SeenColumns;
 pub use guards::{Guard, GuardsDue};

@@ -344,6 +344,8 @@ fn of_effects(out: &mut String, effects: &Effects) {
     let Effects {
         transaction,
         changes_schema,
+        // All names of a text; what reads them tests them.
+        changes_only: _,
         reshapes,
         forgets_locks,
         keeps_locked_rows,

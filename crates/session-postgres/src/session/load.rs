@@ -1,9 +1,12 @@
 //! Reads the server's catalogues over the session's own connection, so that its uncommitted changes
 //! are seen.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
-use sql_rewrite::{ASKED, Answer, CHECKED, SessionFacts, fingerprint_of};
+use sql_rewrite::{
+    ASKED, ASKED_OF_CHANGED, Answer, CHECKED, SessionFacts, fingerprint_of, names_text,
+};
 use wire_postgres::Malformed;
 use wire_postgres::backend;
 use wire_postgres::frontend::{Target, kind, write_bind, write_execute, write_parse, write_target};
@@ -11,13 +14,18 @@ use wire_postgres::frontend::{Target, kind, write_bind, write_execute, write_par
 /// The name of statement and portal, so that the client's are left alone.
 const NAME: &[u8] = b"strongroom_catalogue";
 
+/// The format code of texts, as PostgreSQL's protocol has it.
+const TEXT: i16 = 0;
+
 /// What to read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
     /// The session's own settings.
     Session,
     /// These, and a fingerprint of the catalogues.
     Check,
+    /// These, and relations of these names.
+    Changed(BTreeSet<String>),
     /// These, and all catalogues.
     Whole,
 }
@@ -49,11 +57,23 @@ impl Load {
         };
         // Interrupted queries may have left the statement behind.
         write_target(kind::CLOSE, Target::Statement(NAME), out);
+        let names = match &load.extent {
+            Extent::Changed(names) => names_text(names.iter().map(String::as_str)),
+            Extent::Session | Extent::Check | Extent::Whole => String::new(),
+        };
         for query in load.queries() {
             write_parse(NAME, query.as_bytes(), std::iter::empty(), out);
-            let no_values = |_: &mut Vec<u8>| Ok::<(), std::convert::Infallible>(());
-            let none = std::iter::empty;
-            let Ok(()) = write_bind((NAME, NAME), none(), no_values, none(), out);
+            let formats = vec![TEXT; usize::from(query.contains("$1"))];
+            let values = |out: &mut Vec<u8>| {
+                if query.contains("$1") {
+                    let size = i32::try_from(names.len()).expect("names of a few statements");
+                    out.extend_from_slice(&size.to_be_bytes());
+                    out.extend_from_slice(names.as_bytes());
+                }
+                Ok::<(), std::convert::Infallible>(())
+            };
+            let none = std::iter::empty();
+            let Ok(()) = write_bind((NAME, NAME), formats.into_iter(), values, none, out);
             write_execute(NAME, 0, out);
             write_target(kind::CLOSE, Target::Portal(NAME), out);
             write_target(kind::CLOSE, Target::Statement(NAME), out);
@@ -71,17 +91,18 @@ impl Load {
             .unwrap_or_default()
     }
 
-    /// The fingerprint of the catalogues. None: only settings were read.
+    /// The fingerprint of the catalogues, where it was asked for.
     pub(super) fn fingerprint(&self) -> &str {
         fingerprint_of(&self.answers).unwrap_or_default()
     }
 
     /// What is read.
-    pub(super) fn queries(&self) -> &'static [&'static str] {
+    pub(super) fn queries(&self) -> Vec<&'static str> {
         match self.extent {
-            Extent::Session => &ASKED[..1],
-            Extent::Check => &ASKED[..CHECKED],
-            Extent::Whole => &ASKED,
+            Extent::Session => ASKED[..1].to_vec(),
+            Extent::Check => ASKED[..CHECKED].to_vec(),
+            Extent::Changed(_) => ASKED_OF_CHANGED.iter().map(String::as_str).collect(),
+            Extent::Whole => ASKED.to_vec(),
         }
     }
 
