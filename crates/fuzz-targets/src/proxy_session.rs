@@ -158,6 +158,7 @@ fn schema() -> Schema {
         domain: format!("column:public.customer.{column}"),
         bits: None,
         default: None,
+        draws: None,
         not_null: false,
     })
     .collect();

@@ -10,6 +10,7 @@ mod connection_failures;
 mod copy;
 mod declared;
 mod differential;
+mod drawn;
 mod everyday;
 mod execute;
 mod false_server;

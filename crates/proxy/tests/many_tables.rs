@@ -10,6 +10,10 @@ const RULES: &str = "\
 [columns.person]
 id = { type = \"integer\", mode = \"equality\", domain = \"person\" }
 name = { type = \"text\" }
+[columns.key]
+id = { type = \"integer\", mode = \"equality\", domain = \"person\" }
+[columns.lock]
+id = { type = \"integer\", mode = \"equality\", domain = \"person\" }
 [columns.visit]
 person = { type = \"integer\", mode = \"equality\", domain = \"person\" }
 note = { type = \"text\" }
@@ -111,7 +115,10 @@ fn what_is_rolled_back_is_not_known_any_more() {
     assert!(error.code().is_some(), "{error:?}");
     run(&mut client, "ROLLBACK");
     run(&mut client, "BEGIN");
-    run(&mut client, "CREATE TABLE visit (person integer, note text)");
+    run(
+        &mut client,
+        "CREATE TABLE visit (person integer, note text)",
+    );
     run(
         &mut client,
         &format!("INSERT INTO visit VALUES (1, '{CANARY}')"),
@@ -122,7 +129,10 @@ fn what_is_rolled_back_is_not_known_any_more() {
     let code = error.expect_err("it is gone").code().cloned();
     assert_eq!(code.expect("a code").code(), "42P01");
     // Under the same name there may be something else.
-    run(&mut client, "CREATE TABLE visit (person integer, note text)");
+    run(
+        &mut client,
+        "CREATE TABLE visit (person integer, note text)",
+    );
     run(
         &mut client,
         &format!("INSERT INTO visit VALUES (1, '{CANARY}')"),
@@ -136,7 +146,10 @@ fn what_depends_on_a_changed_table_is_read_too() {
     let Some((setup, mut client)) = begin() else {
         return;
     };
-    run(&mut client, "CREATE TABLE visit (person integer, note text)");
+    run(
+        &mut client,
+        "CREATE TABLE visit (person integer, note text)",
+    );
     run(&mut client, "CREATE VIEW shown AS SELECT note FROM visit");
     run(&mut client, "ALTER TABLE visit ADD COLUMN at date");
     run(
@@ -193,4 +206,43 @@ fn changes_of_others_are_read_beside_ones_own() {
     run(&mut client, "COMMIT");
     run(&mut client, "CREATE TABLE plain_c (id integer)");
     assert_eq!(ask(&mut other, "SELECT note FROM visit"), [CANARY]);
+}
+
+/// Under its new name the table has the same rules, and each names a domain.
+#[test]
+fn a_table_whose_keys_have_a_domain_is_renamed() {
+    let Some((setup, mut client)) = begin() else {
+        return;
+    };
+    run(
+        &mut client,
+        "CREATE TABLE key (id integer PRIMARY KEY, text text, at date)",
+    );
+    run(&mut client, "INSERT INTO key VALUES (7654321, 'a', NULL)");
+    run(&mut client, "CREATE VIEW shown AS SELECT id FROM key");
+    for text in [
+        "ALTER TABLE key RENAME TO person",
+        "ALTER TABLE key RENAME TO other",
+        "ALTER TABLE key RENAME COLUMN id TO number",
+    ] {
+        let error = client.batch_execute(text).expect_err(text);
+        assert_eq!(error.code().expect("a code").code(), "0A000", "{text}");
+    }
+    run(&mut client, "ALTER TABLE key RENAME COLUMN at TO since");
+    run(&mut client, "ALTER TABLE key RENAME TO lock");
+    run(
+        &mut client,
+        "INSERT INTO lock (id, text, since) VALUES (8765432, 'b', '2026-01-01')",
+    );
+    let ids = "SELECT id FROM lock ORDER BY text";
+    assert_eq!(ask(&mut client, ids), ["7654321", "8765432"]);
+    let found = "SELECT l.text FROM shown s JOIN lock l ON l.id = s.id WHERE s.id = 7654321";
+    assert_eq!(ask(&mut client, found), ["a"]);
+    assert_eq!(ask(&mut setup.connect(), ids), ["7654321", "8765432"]);
+    // The guard has gone with it.
+    let mut past = setup.server.connect();
+    let plain = past.batch_execute("INSERT INTO lock VALUES ('7', 'c')");
+    let code = plain.expect_err("it is no sealed value").code().cloned();
+    assert_eq!(code.expect("a code").code(), "23514");
+    setup.assert_unseen(&["7654321", "8765432"]);
 }

@@ -314,10 +314,7 @@ impl Protection {
         let is_known = published.is_some_and(|known| known.fingerprint.is_some());
         drop(databases);
         if known == Some(false) {
-            add(
-                &self.counters.schema_changes_noticed,
-                u64::from(is_known),
-            );
+            add(&self.counters.schema_changes_noticed, u64::from(is_known));
             self.forget(database);
         }
     }

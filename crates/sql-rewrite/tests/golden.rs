@@ -315,6 +315,7 @@ fn of_source(source: &Source) -> String {
             L::Number(digits) => digits.clone(),
             L::Text(text) => format!("{text:?}"),
             L::TransactionTime => "now".to_owned(),
+            L::Drawn => "next value".to_owned(),
         },
         Source::Calculated(value, logical) => {
             format!("{value:?}::{logical} of [{}]", constants([&**value]))

@@ -38,6 +38,7 @@ use crate::session::names::Names;
 use crate::session::portals::{Portal, PortalState};
 
 mod copies;
+mod draws;
 mod extended;
 mod finisher;
 mod forms;
@@ -160,7 +161,7 @@ impl Protected {
     /// Whether the client's message that was processed last is processed again, once the finisher
     /// has answered.
     pub(super) fn wants_again(&mut self) -> bool {
-        self.pipeline.finisher().wants_again()
+        self.pipeline.finisher().wants_again() || self.schema.is_drawing()
     }
 
     /// See [`Session::take_finisher_request`](super::Session::take_finisher_request).
@@ -217,18 +218,25 @@ impl Protected {
     /// Sends the queries to the catalogues.
     fn begin_load(&mut self, outputs: &mut Outputs<'_>) {
         let load = self.schema.begin_load(&self.transaction, outputs.to_server);
+        let (count, has_sync) = (load.queries().len(), load.has_sync);
+        self.expect_load(count, has_sync);
+    }
+
+    /// Expects the answers to so many queries of the proxy's own.
+    fn expect_load(&mut self, count: usize, has_sync: bool) {
         self.answers.push(Expected::Unseen(Unseen::Close));
-        for _ in load.queries() {
+        for _ in 0..count {
             self.answers.push(Expected::Load { closed: 0 });
         }
-        if load.has_sync {
+        if has_sync {
             self.answers.push(Expected::LoadSync);
         }
     }
 
-    /// The catalogues have answered.
-    fn end_load(&mut self) {
+    /// The catalogues or sequences have answered.
+    fn end_load(&mut self, outputs: &mut Outputs<'_>) -> Result<(), End> {
         self.schema.end_load(&self.transaction, &mut self.settings);
+        self.go_on_with_drawn(outputs)
     }
 
     /// The plan of a text.
@@ -275,6 +283,9 @@ impl Protected {
         outputs: &mut Outputs<'_>,
     ) -> Result<(), End> {
         self.translate(kind, message, outputs)?;
+        if !self.schema.is_loading() && !self.awaits_finisher() {
+            self.settings.context().drawn.clear();
+        }
         self.flush_crowd(outputs);
         Ok(())
     }

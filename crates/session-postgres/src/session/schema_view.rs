@@ -13,7 +13,7 @@ use sql_plan::Effects;
 use sql_rewrite::{Answer, Schema, SchemaError, SessionFacts};
 use sqlstate::SqlState;
 
-use super::load::{Extent, Load};
+use super::load::{Draw, Extent, Load};
 use super::settings::{Settings, major_of};
 use super::stale::{Change, Stale};
 use super::transaction::Transaction;
@@ -148,6 +148,52 @@ impl SchemaView {
         self.load.is_some()
     }
 
+    /// Whether the values of sequences are under way.
+    pub(super) fn is_drawing(&self) -> bool {
+        let load = self.load.as_ref();
+        load.is_some_and(|load| matches!(load.extent, Extent::Draw(_)))
+    }
+
+    /// Writes the queries that draw values of sequences.
+    pub(super) fn begin_draw(
+        &mut self,
+        draws: Vec<Draw>,
+        has_sync: bool,
+        to_server: &mut Vec<u8>,
+    ) -> &Load {
+        let forgets = self.known.forgets;
+        let load = Load::begin(Extent::Draw(draws), has_sync, forgets, to_server);
+        self.load.insert(load)
+    }
+
+    /// Takes values of sequences.
+    fn end_draw(&mut self, load: &Load, settings: &Settings) -> bool {
+        match load.drawn() {
+            Ok(None) => return false,
+            Ok(Some(drawn)) => {
+                for (column, values) in drawn {
+                    settings.context().drawn.set(column.0, values);
+                }
+            }
+            Err(column) => {
+                let title = self.loaded.as_ref().map(|loaded| {
+                    let column = loaded.schema.column(column);
+                    format!("{}.{}", column.table, column.column)
+                });
+                let message = format!(
+                    "protected column {} has no sequence that its values could be drawn from",
+                    title.unwrap_or_default()
+                );
+                let failure = StatementError::unsupported(&message);
+                self.failure = Some(failure.hint(
+                    "Create the table through the proxy, or give the column its sequence: CREATE \
+                     SEQUENCE …; ALTER SEQUENCE … OWNED BY ….",
+                ));
+            }
+        }
+        true
+    }
+
     /// Notes that the queries have failed. Returns the error if the client must get it at once.
     pub(super) fn fail_load(&mut self, failure: StatementError) -> Option<StatementError> {
         if self.load.take().is_some_and(|load| load.has_sync) {
@@ -263,7 +309,7 @@ impl SchemaView {
         let Some(load) = self.load.take() else {
             return;
         };
-        if self.failure.is_some() {
+        if self.failure.is_some() || self.end_draw(&load, settings) {
             return;
         }
         let session = load.session();
@@ -303,7 +349,7 @@ impl SchemaView {
     ) -> Result<Option<Arc<Loaded>>, StatementError> {
         let forgets = load.forgets;
         let (fingerprint, schema) = match load.extent {
-            Extent::Session | Extent::Check => {
+            Extent::Session | Extent::Check | Extent::Draw(_) => {
                 let own = self.loaded.as_ref();
                 return Ok(self.shared.adopt(self.database.known_as(), session, own));
             }

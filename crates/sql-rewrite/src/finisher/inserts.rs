@@ -18,12 +18,14 @@ use super::Prepared;
 use super::lineage;
 use super::rows::{Cells, cast_of, expand_stars, width_of};
 use super::writes::note_types;
-use crate::analysis::{Analysis, Constant, Outputs, is_default, output_list, template};
+use crate::analysis::{
+    Analysis, Constant, Outputs, given_always, is_default, output_list, template,
+};
 use crate::dialect::postgres::finisher;
 use crate::increment::{has_query, table_of};
 use crate::{
-    FinisherWrite, Form, InsertedColumn, InsertedRows, Plan, Purpose, Refusal, Schema, Source,
-    Table, Translated,
+    FinisherWrite, Form, InsertedColumn, InsertedRows, Plan, ProtectedColumn, Purpose, Refusal,
+    Schema, Source, Table, Translated,
 };
 use sql_plan::{refuse, unsupported};
 use sqlstate::SqlState;
@@ -92,6 +94,12 @@ fn planned(insert: &Insert, schema: &Schema, keeps: bool) -> Result<Plan, Refusa
     let original = source.clone();
     if let Some(mut cells) = Cells::of(&mut source) {
         decide(&mut targets, &mut cells, (table, schema), keeps)?;
+    }
+    for target in &targets {
+        let rule = target.column.protected.map(|id| schema.column(id));
+        if matches!(target.value, Value::Computed) && rule.is_some_and(ProtectedColumn::is_always) {
+            return Err(given_always(&target.column.name));
+        }
     }
     finisher::check(&source, schema)?;
     let prepared = Prepared::new(source, None, schema)?;
@@ -269,6 +277,13 @@ fn default_of(target: &Target, schema: &Schema) -> Result<Expr, Refusal> {
         .column
         .protected
         .and_then(|id| schema.column(id).default.clone());
+    if literal == Some(crate::Literal::Drawn) {
+        return Err(unsupported(&format!(
+            "DEFAULT of column {} in some of the rows, beside rows that are computed",
+            target.column.name
+        ))
+        .with_hint("Insert the rows with DEFAULT by a statement of their own."));
+    }
     let mut text = String::new();
     literal.unwrap_or(crate::Literal::Null).write(&mut text);
     finisher::expression(&text).ok_or_else(|| unsupported("a default of this kind"))

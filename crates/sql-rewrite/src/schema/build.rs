@@ -10,7 +10,7 @@ use super::{
 };
 use crate::dialect::lexeme::{lower, names_word};
 use crate::{ColumnId, ColumnRule, Rules};
-use sql_plan::parse_default;
+use sql_plan::{Draws, parse_default};
 
 mod changed;
 mod closed;
@@ -347,6 +347,7 @@ impl<'a> Building<'a> {
             mode: rule.mode,
             domain: rule.domain.clone().unwrap_or_else(own_domain),
             bits: rule.bits,
+            draws: rule.default.as_deref().and_then(Draws::parse),
             default,
             not_null,
         }

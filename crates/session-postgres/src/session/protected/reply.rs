@@ -40,7 +40,7 @@ impl Protected {
         let body = &message[wire_postgres::HEADER_SIZE..];
         let front = self.answers.front().ok_or_else(unexpected)?;
         let is_last = match (front, kind) {
-            (Expected::Load { .. }, _) => return self.load_answer(kind, body),
+            (Expected::Load { .. }, _) => return self.load_answer(kind, body, outputs),
             (Expected::Query(..), _) => return self.query_answer(kind, message, outputs),
             (Expected::DescribePart(_), _) => self.part_answer(kind, message, outputs)?,
             (Expected::DescribeStatement(_), _) => self.description(kind, message, outputs)?,
@@ -96,6 +96,7 @@ impl Protected {
         let Some(Expected::Execute(shape, reading)) = self.answers.front() else {
             return Err(unexpected());
         };
+        let tag = shape.as_ref().and_then(|shape| shape.tag());
         match (kind, shape) {
             (k::DATA_ROW, Some(shape)) => {
                 shape.write_row(body, self.settings.context(), outputs.to_client)?;
@@ -119,7 +120,7 @@ impl Protected {
                     }
                     self.note_tag(body);
                 }
-                outputs.to_client.extend_from_slice(message);
+                write_tag(tag, message, outputs);
                 Ok(true)
             }
             _ => Err(unexpected()),
@@ -362,8 +363,8 @@ impl Protected {
                 if let Some(reading) = reading.take() {
                     self.locks.keep(*reading);
                 }
-                shapes.pop_front();
-                outputs.to_client.extend_from_slice(message);
+                let shape = shapes.pop_front().flatten();
+                write_tag(shape.and_then(|shape| shape.tag()), message, outputs);
             }
             (k::COPY_IN | k::COPY_OUT | k::COPY_DATA | k::COPY_DONE, _) => {
                 self.copy_answer(kind, message, outputs)?;
@@ -376,7 +377,7 @@ impl Protected {
         Ok(())
     }
 
-    fn load_answer(&mut self, kind: u8, body: &[u8]) -> Result<(), End> {
+    fn load_answer(&mut self, kind: u8, body: &[u8], outputs: &mut Outputs<'_>) -> Result<(), End> {
         use backend::kind as k;
         let (Some(Expected::Load { closed }), Some(load)) =
             (self.answers.front(), self.schema.load_mut())
@@ -393,7 +394,7 @@ impl Protected {
         if *closed == 2 {
             self.answers.pop();
             if load.answers.len() == load.queries().len() && !load.has_sync {
-                self.end_load();
+                return self.end_load(outputs);
             }
         }
         Ok(())
@@ -419,7 +420,11 @@ impl Protected {
                 write_error(failure, outputs.to_client);
             }
             Some(Expected::Load { .. }) => {
-                let failure = load_failed(body)?;
+                let failure = match self.schema.is_drawing() {
+                    true => draw_failed(body)?,
+                    false => load_failed(body)?,
+                };
+                self.pipeline.drop_drawing();
                 if let Some(failure) = self.schema.fail_load(failure) {
                     write_error(&failure, outputs.to_client);
                 }
@@ -504,7 +509,7 @@ impl Protected {
             Some(Expected::Sync | Expected::Query(..) | Expected::FailQuery(_)) => {
                 outputs.to_client.extend_from_slice(message);
             }
-            Some(Expected::LoadSync) => self.end_load(),
+            Some(Expected::LoadSync) => self.end_load(outputs)?,
             Some(Expected::Unseen(Unseen::Sync)) => {}
             _ => return Err(unexpected()),
         }
@@ -557,6 +562,32 @@ const KEPT_CODES: [SqlState; 7] = [
     SqlState::QUERY_CANCELED,
     SqlState::ADMIN_SHUTDOWN,
 ];
+
+/// Passes a CommandComplete on, with another tag if there is one.
+fn write_tag(tag: Option<&str>, message: &[u8], outputs: &mut Outputs<'_>) {
+    match tag {
+        Some(tag) => backend::write_command_complete(tag, outputs.to_client),
+        None => outputs.to_client.extend_from_slice(message),
+    }
+}
+
+/// What the server says of a sequence.
+fn draw_failed(body: &[u8]) -> Result<StatementError, End> {
+    let fields = backend::read_fields(body)?;
+    let of = |wanted: u8| {
+        let found = fields.iter().find(|(letter, _)| *letter == wanted);
+        found.map(|(_, text)| String::from_utf8_lossy(text).into_owned())
+    };
+    let code = of(b'C').and_then(|code| SqlState::find(&code));
+    let failure = StatementError::statement(
+        code.unwrap_or(SqlState::INTERNAL_ERROR),
+        of(b'M').unwrap_or_default(),
+    );
+    Ok(match of(b'H') {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    })
+}
 
 fn load_failed(body: &[u8]) -> Result<StatementError, End> {
     let fields = backend::read_fields(body)?;

@@ -519,6 +519,7 @@ fn schema() -> Schema {
         domain: format!("column:public.counter.{column}"),
         bits: None,
         default: None,
+        draws: None,
         not_null: false,
     })
     .collect();

@@ -69,7 +69,8 @@ impl Building<'_> {
         let are_tables = answers[1].iter().all(|row| {
             let known = self.schema.tables.get(&name_of(row));
             let is_same = |known: &crate::Table| {
-                known.oid == 0 || (known.oid == number(row, 0) && known.kind == RelationKind::Table)
+                known.oid == 0
+                    || (known.oid == number::<u32>(row, 0) && known.kind == RelationKind::Table)
             };
             matches!(text(row, 3).as_str(), "r" | "p") && known.is_none_or(is_same)
         });
@@ -143,13 +144,11 @@ impl Building<'_> {
     /// Whether a table lacks a column with a rule that it had.
     fn loses_columns(&self, read: &[Name], seen: &SeenColumns) -> bool {
         self.schema.missing_columns().any(|rule| {
-            let column = (
-                rule.schema.clone(),
-                rule.table.clone(),
-                rule.column.clone(),
-            );
+            let column = (rule.schema.clone(), rule.table.clone(), rule.column.clone());
             let (schema, table) = name_of_rule(rule);
-            let is_read = read.iter().any(|name| (&name.0, &name.1) == (schema, table));
+            let is_read = read
+                .iter()
+                .any(|name| (&name.0, &name.1) == (schema, table));
             is_read && seen.contains(&column)
         })
     }

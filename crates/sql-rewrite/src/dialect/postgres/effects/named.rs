@@ -11,8 +11,25 @@ use crate::dialect::postgres::names::NAME_SIZE_MAX;
 /// Words of `ALTER TABLE` behind which more may change than the tables that it names, or something
 /// may be gone.
 const FAR: &[&str] = &[
-    "attach", "cluster", "depends", "detach", "disable", "enable", "force", "inherit", "no", "of",
-    "owner", "rename", "replica", "reset", "row", "schema", "tablespace", "type", "using",
+    "attach",
+    "cluster",
+    "depends",
+    "detach",
+    "disable",
+    "enable",
+    "force",
+    "inherit",
+    "no",
+    "of",
+    "owner",
+    "rename",
+    "replica",
+    "reset",
+    "row",
+    "schema",
+    "tablespace",
+    "type",
+    "using",
 ];
 
 /// All names of a statement, if it changes nothing but relations that it names, and takes none
@@ -71,7 +88,9 @@ fn adds(words: &[String]) -> bool {
             let pairs = words.windows(2).map(|pair| (&*pair[0], &*pair[1]));
             rest.next() == Some("table")
                 && !words.iter().any(|word| FAR.contains(&word.as_str()))
-                && words.last().is_none_or(|last| last != "drop" && last != "set")
+                && words
+                    .last()
+                    .is_none_or(|last| last != "drop" && last != "set")
                 && words.iter().any(|word| word == "add" || word == "alter")
                 && pairs.into_iter().all(|pair| match pair {
                     ("drop", next) => matches!(next, "not" | "default"),
@@ -93,13 +112,25 @@ mod tests {
     fn what_adds_names_what_it_changes() {
         for (text, name) in [
             ("CREATE TABLE Person (id int PRIMARY KEY, n text)", "person"),
-            ("create unlogged table if not exists a.\"B \"\"c\" (id int)", "B \"c"),
+            (
+                "create unlogged table if not exists a.\"B \"\"c\" (id int)",
+                "B \"c",
+            ),
             ("CREATE UNIQUE INDEX i ON person (n)", "person"),
-            ("CREATE TABLE b (a int REFERENCES person ON DELETE CASCADE)", "person"),
+            (
+                "CREATE TABLE b (a int REFERENCES person ON DELETE CASCADE)",
+                "person",
+            ),
             ("CREATE TABLE c () INHERITS (person)", "person"),
             ("ALTER TABLE person ADD COLUMN x int", "person"),
-            ("ALTER TABLE x ADD FOREIGN KEY (a) REFERENCES person ON UPDATE CASCADE", "person"),
-            ("ALTER TABLE person ALTER x DROP DEFAULT, ALTER y SET NOT NULL", "person"),
+            (
+                "ALTER TABLE x ADD FOREIGN KEY (a) REFERENCES person ON UPDATE CASCADE",
+                "person",
+            ),
+            (
+                "ALTER TABLE person ALTER x DROP DEFAULT, ALTER y SET NOT NULL",
+                "person",
+            ),
         ] {
             let names = relations(text).unwrap_or_else(|| panic!("{text}"));
             assert!(names.iter().any(|own| own == name), "{text}: {names:?}");
