@@ -132,7 +132,7 @@ fn protection() -> Arc<Protection> {
     let protection = Protection::new(Rules::default(), root, || 0);
     let reading = Reading {
         schema: schema(),
-        fingerprint: String::new(),
+        fingerprint: Some(String::new()),
         forgets: 0,
     };
     let entered = protection.enter("base", reading, true);

@@ -24,7 +24,7 @@ use wire_postgres::Malformed;
 use wire_postgres::backend::{self, Failure};
 use wire_postgres::frontend::{self, Bind, Execute, Parse, Target};
 
-use super::answers::{Answers, Expected, Unseen};
+use super::answers::{Answers, Expected};
 use super::copying::CopyState;
 use super::own::OwnStatements;
 use super::pipeline::{Gate, Pipeline};
@@ -42,6 +42,7 @@ mod draws;
 mod extended;
 mod finisher;
 mod forms;
+mod loads;
 mod queries;
 mod reply;
 mod session_objects;
@@ -213,30 +214,6 @@ impl Protected {
         } else {
             self.begin_load(outputs);
         }
-    }
-
-    /// Sends the queries to the catalogues.
-    fn begin_load(&mut self, outputs: &mut Outputs<'_>) {
-        let load = self.schema.begin_load(&self.transaction, outputs.to_server);
-        let (count, has_sync) = (load.queries().len(), load.has_sync);
-        self.expect_load(count, has_sync);
-    }
-
-    /// Expects the answers to so many queries of the proxy's own.
-    fn expect_load(&mut self, count: usize, has_sync: bool) {
-        self.answers.push(Expected::Unseen(Unseen::Close));
-        for _ in 0..count {
-            self.answers.push(Expected::Load { closed: 0 });
-        }
-        if has_sync {
-            self.answers.push(Expected::LoadSync);
-        }
-    }
-
-    /// The catalogues or sequences have answered.
-    fn end_load(&mut self, outputs: &mut Outputs<'_>) -> Result<(), End> {
-        self.schema.end_load(&self.transaction, &mut self.settings);
-        self.go_on_with_drawn(outputs)
     }
 
     /// The plan of a text.

@@ -95,12 +95,7 @@ fn planned(insert: &Insert, schema: &Schema, keeps: bool) -> Result<Plan, Refusa
     if let Some(mut cells) = Cells::of(&mut source) {
         decide(&mut targets, &mut cells, (table, schema), keeps)?;
     }
-    for target in &targets {
-        let rule = target.column.protected.map(|id| schema.column(id));
-        if matches!(target.value, Value::Computed) && rule.is_some_and(ProtectedColumn::is_always) {
-            return Err(given_always(&target.column.name));
-        }
-    }
+    check_always(&targets, schema)?;
     finisher::check(&source, schema)?;
     let prepared = Prepared::new(source, None, schema)?;
     let is_plain = prepared.legs.iter().all(|leg| {
@@ -152,6 +147,21 @@ fn planned(insert: &Insert, schema: &Schema, keeps: bool) -> Result<Plan, Refusa
         write,
         verb: "INSERT 0",
     })))
+}
+
+/// `GENERATED ALWAYS`: no value is computed for such a column.
+fn check_always(targets: &[Target], schema: &Schema) -> Result<(), Refusal> {
+    let mut computed = targets
+        .iter()
+        .filter(|target| matches!(target.value, Value::Computed));
+    let is_always = |target: &&Target| {
+        let rule = target.column.protected.map(|id| schema.column(id));
+        rule.is_some_and(ProtectedColumn::is_always)
+    };
+    match computed.find(is_always) {
+        Some(target) => Err(given_always(&target.column.name)),
+        None => Ok(()),
+    }
 }
 
 /// The columns that the rows of a source go to.

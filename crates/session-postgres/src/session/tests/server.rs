@@ -492,7 +492,7 @@ fn protection() -> Protection {
         "base",
         Reading {
             schema: schema(),
-            fingerprint: String::new(),
+            fingerprint: Some(String::new()),
             forgets: 0,
         },
         true,

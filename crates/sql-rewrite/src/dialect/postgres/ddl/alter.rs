@@ -99,23 +99,7 @@ fn operation(own: &mut AlterTableOperation, table: &Table, schema: &Schema) -> R
         }
         Operation::RenameTable { table_name } => {
             let (RenameTableNameKind::As(new) | RenameTableNameKind::To(new)) = table_name;
-            if keeps_keys(table, new, schema) {
-                return Ok(());
-            }
-            refuse_named(new, "the new name of a table", schema)?;
-            let in_its_schema = [
-                quoted(&table.schema),
-                quoted(&split(new).unwrap_or_default().1),
-            ];
-            let in_its_schema = ObjectName::from(in_its_schema.to_vec());
-            refuse_named(&in_its_schema, "the new name of a table", schema)?;
-            if table.is_protected() {
-                return Err(renamed(&format!(
-                    "protected table {}.{}",
-                    table.schema, table.name
-                )));
-            }
-            Ok(())
+            rename_table(table, new, schema)
         }
         Operation::DropConstraint { name, .. } => guarded::refuse_name(name, table),
         Operation::RenameConstraint { old_name, new_name } => {
@@ -158,6 +142,26 @@ fn renamed(subject: &str) -> Refusal {
         "Create the new one with its rule and copy the rows through the proxy. A table of which \
          each protected column has a domain can be renamed, if the new name has the same rules.",
     )
+}
+
+fn rename_table(table: &Table, new: &ObjectName, schema: &Schema) -> Result<(), Refusal> {
+    if keeps_keys(table, new, schema) {
+        return Ok(());
+    }
+    refuse_named(new, "the new name of a table", schema)?;
+    let in_its_schema = [
+        quoted(&table.schema),
+        quoted(&split(new).unwrap_or_default().1),
+    ];
+    let in_its_schema = ObjectName::from(in_its_schema.to_vec());
+    refuse_named(&in_its_schema, "the new name of a table", schema)?;
+    if table.is_protected() {
+        return Err(renamed(&format!(
+            "protected table {}.{}",
+            table.schema, table.name
+        )));
+    }
+    Ok(())
 }
 
 /// Whether values of a table are sealed alike under another name in its schema: the rules are the
