@@ -187,7 +187,11 @@ fn keeps_keys(table: &Table, new: &ObjectName, schema: &Schema) -> bool {
             _ => false,
         }
     };
-    table.columns.iter().all(alike)
+    let mut rules = schema.protected.iter();
+    let has_all = rules.all(|rule| {
+        (&rule.schema, &rule.table) != (&name.0, &name.1) || table.position(&rule.column).is_some()
+    });
+    has_all && table.columns.iter().all(alike)
 }
 
 /// Refuses a column that a rule is for.
