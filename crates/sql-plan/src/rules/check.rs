@@ -351,7 +351,8 @@ pub fn parse_default(text: &str, logical: LogicalType) -> Result<Literal, String
             None => {
                 return Err(
                     "the default is neither a number, a text in quotes, TRUE, FALSE, NULL \
-                            nor CURRENT_TIMESTAMP, serial or nextval('…'): the proxy computes no other"
+                            nor CURRENT_TIMESTAMP, serial or nextval('…'): the proxy computes no \
+                            other"
                         .into(),
                 );
             }

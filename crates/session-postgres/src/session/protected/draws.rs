@@ -1,9 +1,9 @@
 //! Values of sequences for protected columns: the server is asked for them over the session's own
 //! connection, before the message that stores them is processed.
 //!
-//! So `currval` and `lastval` of the client mean these values, and a transaction that is rolled back
-//! leaves the same gaps. Each value is stored once; those of a message that fails are lost, as in the
-//! server.
+//! So `currval` and `lastval` of the client mean these values, and a transaction that is rolled
+//! back leaves the same gaps. Each value is stored once; those of a message that fails are lost, as
+//! in the server.
 
 use std::ops::Range;
 use std::sync::Arc;
