@@ -50,6 +50,7 @@ fn schema() -> Schema {
                 domain: format!("column:public.t.{column}"),
                 bits: None,
                 default: None,
+                draws: None,
                 not_null: false,
             });
             id

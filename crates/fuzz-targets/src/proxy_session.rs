@@ -132,7 +132,7 @@ fn protection() -> Arc<Protection> {
     let protection = Protection::new(Rules::default(), root, || 0);
     let reading = Reading {
         schema: schema(),
-        fingerprint: String::new(),
+        fingerprint: Some(String::new()),
         forgets: 0,
     };
     let entered = protection.enter("base", reading, true);
@@ -158,6 +158,7 @@ fn schema() -> Schema {
         domain: format!("column:public.customer.{column}"),
         bits: None,
         default: None,
+        draws: None,
         not_null: false,
     })
     .collect();

@@ -586,6 +586,7 @@ fn protect<'p>(
             .map_or_else(|| format!("column:public.{table}.{column}"), str::to_owned),
         bits: None,
         default: None,
+        draws: None,
         not_null: false,
     });
     id

@@ -1,5 +1,6 @@
 //! The settings of a session that texts of values depend on.
 
+use crate::drawn::Drawn;
 use crate::letters::Letters;
 use crate::opaque::OpaqueForms;
 use crate::zone::TimeZone;
@@ -22,6 +23,8 @@ pub struct TextContext {
     pub letters: Letters,
     /// What is known of values that are kept unread.
     pub opaque: OpaqueForms,
+    /// Values of sequences that wait to be stored.
+    pub drawn: Drawn,
 }
 
 impl Default for TextContext {
@@ -34,6 +37,7 @@ impl Default for TextContext {
             extra_float_digits: 1,
             letters: Letters::default(),
             opaque: OpaqueForms::default(),
+            drawn: Drawn::default(),
         }
     }
 }

@@ -12,6 +12,7 @@
 //! | read texts of arrays | [`array_elements`] |
 //! | store a value in a column | [`assign`] |
 //! | read and write values that only PostgreSQL knows | [`OpaqueForms`], the answers of one |
+//! | store values of sequences | [`Drawn`] |
 //! | compute | [`cast`], [`compare`], [`Arithmetic`], [`negate`], [`Accumulator`], [`Like`] |
 //!
 //! Texts compare by their bytes (collation "C"); dates are written in ISO style.
@@ -26,6 +27,7 @@ mod compare;
 mod context;
 mod datetime;
 mod datetime_text;
+mod drawn;
 mod fields;
 mod letters;
 mod like;
@@ -42,6 +44,7 @@ pub use array::array_elements;
 pub use cast::{assign, cast, check_assignment};
 pub use compare::{compare, compare_char};
 pub use context::{DateOrder, TextContext};
+pub use drawn::Drawn;
 pub use letters::Letters;
 pub use like::Like;
 pub use opaque::{Conversion, OpaqueForms, Wanted};

@@ -37,6 +37,18 @@ pub fn seal_literal(
     out: &mut Vec<u8>,
 ) -> Result<bool, ValueError> {
     let logical = loaded.schema.column(column).logical;
+    if *literal == Literal::Drawn {
+        let number = context.drawn.take(column.0).ok_or_else(|| ValueError {
+            // Nothing was asked for in a transaction that has failed.
+            sqlstate: SqlState::IN_FAILED_SQL_TRANSACTION,
+            message: "current transaction is aborted, commands ignored until end of transaction \
+                      block"
+                .to_owned(),
+        })?;
+        let value = (Value::Integer(number), LogicalType::BigInt);
+        seal(loaded, (column, purpose), value, context, out)?;
+        return Ok(true);
+    }
     let (Some(value), from) = read_literal(literal, logical, context)? else {
         return Ok(false);
     };
@@ -55,6 +67,12 @@ pub fn read_literal(
 ) -> Result<(Option<Value>, LogicalType), ValueError> {
     let (value, own) = match literal {
         Literal::Null => return Ok((None, logical)),
+        Literal::Drawn => {
+            return Err(ValueError {
+                sqlstate: SqlState::FEATURE_NOT_SUPPORTED,
+                message: "the next value of a sequence is stored, and not computed with".to_owned(),
+            });
+        }
         Literal::Boolean(truth) => (Value::Boolean(*truth), LogicalType::Boolean),
         Literal::Number(digits) => Value::from_number(digits)?,
         Literal::Text(text) => (Value::from_text(text, logical, context)?, logical),

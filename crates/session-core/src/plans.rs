@@ -3,7 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sql_plan::{Copy, Effects, Form, Output, Plan, Planned, Source, TransactionEffect, Translated};
+use sql_plan::{
+    ColumnId, Copy, Effects, Form, Literal, Output, Plan, Planned, Source, TransactionEffect,
+    Translated,
+};
 use sql_rewrite::Dialect;
 
 use crate::loaded::Loaded;
@@ -51,6 +54,8 @@ pub struct TextPlan {
     pub may_name_objects: bool,
     /// Whether the schema has protected columns whose values are kept unread.
     pub has_opaque: bool,
+    /// For each statement that stores values of sequences: their columns, and how many of each.
+    draws: Vec<(usize, ColumnId, usize)>,
 }
 
 /// The text of a statement of the server, with parameters in place of holes.
@@ -96,8 +101,15 @@ impl TextPlan {
                 .any(|one| one.plan.effects().forgets_statements),
             may_name_objects: sql_rewrite::may_name_objects(text),
             has_opaque: loaded.schema.has_opaque(),
+            draws: draws(&planned),
             planned,
         }
+    }
+
+    /// The values of sequences that a statement stores, by column.
+    pub fn draws(&self, index: usize) -> impl Iterator<Item = (ColumnId, usize)> {
+        let own = self.draws.iter().filter(move |(at, ..)| *at == index);
+        own.map(|(_, column, count)| (*column, *count))
     }
 
     /// Whether every statement is forwarded unchanged.
@@ -179,6 +191,11 @@ impl TextPlan {
         }
     }
 
+    /// What the client is told that was done, where the server would say otherwise.
+    pub fn tag(&self, at: ServerStatement) -> Option<&'static str> {
+        self.translated(at)?.tag()
+    }
+
     /// The text of a statement of the server, with parameters.
     #[inline]
     pub fn server_text(&self, at: ServerStatement) -> Option<&ServerText> {
@@ -258,6 +275,28 @@ fn parts(plan: &Plan) -> Vec<(Role, &Translated)> {
             vec![(Role::Read, &plan.query.fetch), (Role::Write, &plan.write)]
         }
     }
+}
+
+fn draws(planned: &[Planned]) -> Vec<(usize, ColumnId, usize)> {
+    let mut draws: Vec<(usize, ColumnId, usize)> = Vec::new();
+    for (index, one) in planned.iter().enumerate() {
+        let parts = parts(&one.plan);
+        for hole in parts.iter().flat_map(|(_, part)| &part.holes) {
+            let (Source::Literal(Literal::Drawn), Form::Sealed(column, _)) =
+                (&hole.source, hole.form)
+            else {
+                continue;
+            };
+            let known = draws
+                .iter_mut()
+                .find(|(at, own, _)| (*at, *own) == (index, column));
+            match known {
+                Some((.., count)) => *count += 1,
+                None => draws.push((index, column, 1)),
+            }
+        }
+    }
+    draws
 }
 
 impl ServerText {

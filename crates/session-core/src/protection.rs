@@ -94,8 +94,9 @@ struct Database {
 pub struct Reading {
     /// Relations and rules.
     pub schema: Schema,
-    /// [`sql_rewrite::fingerprint_of`] the catalogues when they were read, or earlier.
-    pub fingerprint: String,
+    /// [`sql_rewrite::fingerprint_of`] the catalogues when they were read, or earlier. None: only
+    /// some relations were read.
+    pub fingerprint: Option<String>,
     /// The value of [`Protection::forgets`] before the reading began.
     pub forgets: u64,
 }
@@ -104,7 +105,7 @@ pub struct Reading {
 struct Published {
     generation: u64,
     schema: Schema,
-    fingerprint: String,
+    fingerprint: Option<String>,
     sealer: Arc<Sealer>,
     by_path: HashMap<Vec<String>, Arc<Loaded>>,
 }
@@ -266,14 +267,17 @@ impl Protection {
     }
 
     /// Invalidates the schema of a database: every session reads it again before its next plan.
-    pub fn forget(&self, database: &str) {
+    /// Returns the new value of [`Self::forgets`].
+    pub fn forget(&self, database: &str) -> u64 {
         let mut databases = self.lock();
         let known = databases.entry(database.to_owned()).or_default();
         known.forgets += 1;
+        let forgets = known.forgets;
         let published = known.published.take();
         drop(databases);
         self.changes.fetch_add(1, Ordering::Release);
         self.retire_all(published);
+        forgets
     }
 
     /// The schedule of checks of the catalogues of a database. None: there are no checks.
@@ -305,10 +309,12 @@ impl Protection {
             .get(database)
             .filter(|known| known.forgets == forgets);
         let published = known.and_then(|known| known.published.as_ref());
-        let has_changed = published.is_some_and(|known| known.fingerprint != fingerprint);
+        let known = published.map(|known| known.fingerprint.as_deref() == Some(fingerprint));
+        // After changes through the proxy nobody knows yet what the fingerprint should be.
+        let is_known = published.is_some_and(|known| known.fingerprint.is_some());
         drop(databases);
-        if has_changed {
-            add(&self.counters.schema_changes_noticed, 1);
+        if known == Some(false) {
+            add(&self.counters.schema_changes_noticed, u64::from(is_known));
             self.forget(database);
         }
     }

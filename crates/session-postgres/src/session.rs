@@ -42,6 +42,7 @@ mod protected;
 mod rows;
 mod schema_view;
 mod settings;
+mod stale;
 mod starting;
 mod statements;
 mod step;

@@ -13,6 +13,9 @@ pub struct Effects {
     pub transaction: Option<TransactionEffect>,
     /// The schema may have changed afterwards: load it again.
     pub changes_schema: bool,
+    /// If it has: names of which one is that of each relation that may have changed, where nothing
+    /// can have gone. None: anything may have changed.
+    pub changes_only: Option<Vec<String>>,
     /// Tables with rules, as (schema, table), that may lack protected columns afterwards: the
     /// statement drops columns, or creates the table without them.
     pub reshapes: Vec<(String, String)>,

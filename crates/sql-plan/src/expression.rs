@@ -33,6 +33,9 @@ pub enum Literal {
     Text(String),
     /// The start time of the transaction (`CURRENT_TIMESTAMP`, `now()`).
     TransactionTime,
+    /// The next value of the sequence of the column that it is stored in. The proxy asks the server
+    /// for it before it sends the statement.
+    Drawn,
 }
 
 impl Literal {
@@ -54,6 +57,8 @@ impl Literal {
                 out.push('\'');
             }
             Self::TransactionTime => out.push_str("CURRENT_TIMESTAMP"),
+            // In no text that is sent: it is sealed.
+            Self::Drawn => out.push_str("DEFAULT"),
         }
     }
 }
@@ -66,6 +71,7 @@ impl fmt::Debug for Literal {
             Self::Number(_) => "Number(…)",
             Self::Text(_) => "Text(…)",
             Self::TransactionTime => "TransactionTime",
+            Self::Drawn => "Drawn",
         })
     }
 }

@@ -31,9 +31,10 @@ pub use plan::{
 };
 pub use refusal::{Refusal, refuse, unsupported};
 pub use rules::{
-    ColumnRule, DEFAULT_SCHEMA, Mode, Rules, RulesError, constant_value, few_values, parse_default,
+    ColumnRule, DEFAULT_SCHEMA, Draws, Mode, Rules, RulesError, constant_value, few_values,
+    parse_default,
 };
 pub use translated::{
-    Form, Hole, LockKey, LockedColumn, Output, OutputKind, ParameterType, Piece, Purpose, Template,
-    Translated,
+    BLOCK_START, Form, Hole, LockKey, LockedColumn, Output, OutputKind, ParameterType, Piece,
+    Purpose, Template, Translated,
 };

@@ -7,6 +7,9 @@ use column_value::LogicalType;
 use serde::{Deserialize, Serialize};
 
 mod check;
+mod draws;
+
+pub use draws::Draws;
 
 pub use check::{constant_value, few_values, parse_default};
 
@@ -38,7 +41,8 @@ pub struct ColumnRule {
     pub domain: Option<String>,
     /// In mode `order`: how many bits of a number keep their order; greater values are refused.
     pub bits: Option<u8>,
-    /// `DEFAULT` of the column, as an SQL literal or `CURRENT_TIMESTAMP`: the proxy fills it in.
+    /// `DEFAULT` of the column, as an SQL literal or `CURRENT_TIMESTAMP`, or where its values are
+    /// drawn from ([`Draws`]): the proxy fills it in.
     pub default: Option<String>,
     /// Allows `equality` or `order` on a type with few values, although they reveal the values.
     #[serde(default)]

@@ -9,6 +9,9 @@ use column_value::LogicalType;
 
 use crate::{AggregateFunction, ColumnId, Source};
 
+/// How a block starts that makes a table and what belongs to it.
+pub const BLOCK_START: &str = "DO $strongroom$ BEGIN";
+
 /// A statement for the server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Translated {
@@ -25,6 +28,16 @@ pub struct Translated {
     /// For a `SELECT … FOR UPDATE` that finds at most one row by a unique key: nobody else changes
     /// that row until the transaction ends. Its holes are parameters and literals.
     pub locks: Option<LockKey>,
+}
+
+impl Translated {
+    /// What the client is told that was done, where the server would say otherwise.
+    pub fn tag(&self) -> Option<&'static str> {
+        match self.template.pieces.first() {
+            Some(Piece::Text(text)) if text.starts_with(BLOCK_START) => Some("CREATE TABLE"),
+            _ => None,
+        }
+    }
 }
 
 /// The type of a parameter, as a client is told.

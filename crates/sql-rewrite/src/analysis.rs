@@ -50,6 +50,7 @@ pub(crate) use scope::Gathered;
 pub(crate) use scope::OutColumn;
 pub(crate) use scope::Relation;
 pub(crate) use scope::Scope;
+pub(crate) use write::given_always;
 
 /// How a parameter is used in clear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

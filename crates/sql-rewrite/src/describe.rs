@@ -84,6 +84,7 @@ fn source(source: &Source) -> String {
         Source::Parameter(number) => format!("${}", number + 1),
         Source::Literal(Literal::Null) => "null".to_owned(),
         Source::Literal(Literal::TransactionTime) => "now".to_owned(),
+        Source::Literal(Literal::Drawn) => "next value".to_owned(),
         Source::Literal(_) => "constant".to_owned(),
         Source::Calculated(..) => "calculated".to_owned(),
         Source::Computed(number) => format!("computed {number}"),

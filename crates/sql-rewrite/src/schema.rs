@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use column_value::LogicalType;
+use sql_plan::Draws;
 
 use crate::dialect::Dialect;
 use crate::dialect::lexeme::lower;
@@ -15,7 +16,8 @@ mod shared;
 pub(crate) mod views;
 
 pub use crate::dialect::postgres::queries::{
-    ASKED, Answer, CHECKED, QUERIES, answers_of, fingerprint_of,
+    ASKED, ASKED_OF_CHANGED, Answer, CHECKED, QUERIES, answers_of, changed_of, fingerprint_of,
+    names_text,
 };
 pub use build::SeenColumns;
 pub use guards::{Guard, GuardsDue};
@@ -44,11 +46,18 @@ pub struct ProtectedColumn {
     pub bits: Option<u8>,
     /// The default.
     pub default: Option<crate::Literal>,
+    /// The sequence, if that is its default.
+    pub draws: Option<Draws>,
     /// Whether the server has the column as NOT NULL.
     pub not_null: bool,
 }
 
 impl ProtectedColumn {
+    /// Whether statements may give it no values (`GENERATED ALWAYS AS IDENTITY`).
+    pub(crate) fn is_always(&self) -> bool {
+        self.draws.as_ref().is_some_and(|draws| draws.always)
+    }
+
     /// The warning if its table has no such column.
     pub fn missing_text(&self) -> String {
         format!(

@@ -315,6 +315,7 @@ fn of_source(source: &Source) -> String {
             L::Number(digits) => digits.clone(),
             L::Text(text) => format!("{text:?}"),
             L::TransactionTime => "now".to_owned(),
+            L::Drawn => "next value".to_owned(),
         },
         Source::Calculated(value, logical) => {
             format!("{value:?}::{logical} of [{}]", constants([&**value]))
@@ -344,6 +345,8 @@ fn of_effects(out: &mut String, effects: &Effects) {
     let Effects {
         transaction,
         changes_schema,
+        // All names of a text; what reads them tests them.
+        changes_only: _,
         reshapes,
         forgets_locks,
         keeps_locked_rows,

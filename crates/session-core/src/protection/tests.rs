@@ -18,7 +18,7 @@ fn publish(protection: &Protection) {
 fn publish_as(protection: &Protection, fingerprint: &str) {
     let reading = Reading {
         schema: Schema::default(),
-        fingerprint: fingerprint.to_owned(),
+        fingerprint: Some(fingerprint.to_owned()),
         forgets: protection.forgets("base"),
     };
     let entered = protection.enter("base", reading, true);

@@ -1,9 +1,13 @@
 //! Reads the server's catalogues over the session's own connection, so that its uncommitted changes
 //! are seen.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
-use sql_rewrite::{ASKED, Answer, CHECKED, SessionFacts, fingerprint_of};
+use sql_plan::{ColumnId, Literal};
+use sql_rewrite::{
+    ASKED, ASKED_OF_CHANGED, Answer, CHECKED, Schema, SessionFacts, fingerprint_of, names_text,
+};
 use wire_postgres::Malformed;
 use wire_postgres::backend;
 use wire_postgres::frontend::{Target, kind, write_bind, write_execute, write_parse, write_target};
@@ -11,15 +15,65 @@ use wire_postgres::frontend::{Target, kind, write_bind, write_execute, write_par
 /// The name of statement and portal, so that the client's are left alone.
 const NAME: &[u8] = b"strongroom_catalogue";
 
+/// The format code of texts, as PostgreSQL's protocol has it.
+const TEXT: i16 = 0;
+
 /// What to read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
     /// The session's own settings.
     Session,
     /// These, and a fingerprint of the catalogues.
     Check,
+    /// These, and relations of these names.
+    Changed(BTreeSet<String>),
     /// These, and all catalogues.
     Whole,
+    /// No settings: the next values of sequences.
+    Draw(Vec<Draw>),
+}
+
+/// Values to draw from the sequence of a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Draw {
+    pub column: ColumnId,
+    count: usize,
+    /// Asks for them, each in a row.
+    query: String,
+}
+
+impl Draw {
+    /// So many values for a column with a sequence.
+    pub(super) fn new(schema: &Schema, id: ColumnId, count: usize) -> Self {
+        let column = schema.column(id);
+        let named = column.draws.as_ref().and_then(|own| own.sequence.clone());
+        let constant = |text: String| {
+            let mut constant = String::new();
+            Literal::Text(text).write(&mut constant);
+            constant
+        };
+        let sequence = match named {
+            Some(name) => constant(name),
+            None => {
+                let table = format!(
+                    "\"{}\".\"{}\"",
+                    column.schema.replace('"', "\"\""),
+                    column.table.replace('"', "\"\"")
+                );
+                let (table, column) = (constant(table), constant(column.column.clone()));
+                format!("pg_catalog.pg_get_serial_sequence({table}, {column})")
+            }
+        };
+        let query = format!(
+            "SELECT pg_catalog.nextval(CAST({sequence} AS pg_catalog.regclass))::pg_catalog.text \
+             FROM pg_catalog.generate_series(1, {count})"
+        );
+        Self {
+            column: id,
+            count,
+            query,
+        }
+    }
 }
 
 /// Queries that are under way.
@@ -49,11 +103,23 @@ impl Load {
         };
         // Interrupted queries may have left the statement behind.
         write_target(kind::CLOSE, Target::Statement(NAME), out);
-        for query in load.queries() {
+        let names = match &load.extent {
+            Extent::Changed(names) => names_text(names.iter().map(String::as_str)),
+            Extent::Session | Extent::Check | Extent::Whole | Extent::Draw(_) => String::new(),
+        };
+        for query in &load.queries() {
             write_parse(NAME, query.as_bytes(), std::iter::empty(), out);
-            let no_values = |_: &mut Vec<u8>| Ok::<(), std::convert::Infallible>(());
-            let none = std::iter::empty;
-            let Ok(()) = write_bind((NAME, NAME), none(), no_values, none(), out);
+            let formats = vec![TEXT; usize::from(query.contains("$1"))];
+            let values = |out: &mut Vec<u8>| {
+                if query.contains("$1") {
+                    let size = i32::try_from(names.len()).expect("names of a few statements");
+                    out.extend_from_slice(&size.to_be_bytes());
+                    out.extend_from_slice(names.as_bytes());
+                }
+                Ok::<(), std::convert::Infallible>(())
+            };
+            let none = std::iter::empty();
+            let Ok(()) = write_bind((NAME, NAME), formats.into_iter(), values, none, out);
             write_execute(NAME, 0, out);
             write_target(kind::CLOSE, Target::Portal(NAME), out);
             write_target(kind::CLOSE, Target::Statement(NAME), out);
@@ -71,18 +137,39 @@ impl Load {
             .unwrap_or_default()
     }
 
-    /// The fingerprint of the catalogues. None: only settings were read.
+    /// The fingerprint of the catalogues, where it was asked for.
     pub(super) fn fingerprint(&self) -> &str {
         fingerprint_of(&self.answers).unwrap_or_default()
     }
 
     /// What is read.
-    pub(super) fn queries(&self) -> &'static [&'static str] {
-        match self.extent {
-            Extent::Session => &ASKED[..1],
-            Extent::Check => &ASKED[..CHECKED],
-            Extent::Whole => &ASKED,
+    pub(super) fn queries(&self) -> Vec<&str> {
+        match &self.extent {
+            Extent::Session => ASKED[..1].to_vec(),
+            Extent::Check => ASKED[..CHECKED].to_vec(),
+            Extent::Changed(_) => ASKED_OF_CHANGED.iter().map(String::as_str).collect(),
+            Extent::Whole => ASKED.to_vec(),
+            Extent::Draw(draws) => draws.iter().map(|draw| draw.query.as_str()).collect(),
         }
+    }
+
+    /// The values that were drawn, by column. None: it was asked for something else.
+    ///
+    /// # Errors
+    /// A column has no sequence.
+    pub(super) fn drawn(&self) -> Result<Option<Vec<(ColumnId, Vec<i64>)>>, ColumnId> {
+        let Extent::Draw(draws) = &self.extent else {
+            return Ok(None);
+        };
+        let drawn = draws.iter().zip(&self.answers).map(|(draw, answer)| {
+            let number = |row: &Vec<Option<String>>| row.first()?.as_deref()?.parse().ok();
+            let numbers: Option<Vec<i64>> = answer.iter().map(number).collect();
+            numbers
+                .filter(|numbers| numbers.len() == draw.count)
+                .map(|numbers| (draw.column, numbers))
+                .ok_or(draw.column)
+        });
+        drawn.collect::<Result<_, _>>().map(Some)
     }
 
     /// Takes a row of the current answer.

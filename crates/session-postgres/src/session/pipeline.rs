@@ -1,6 +1,8 @@
 //! Whether the client's next message can be processed while earlier ones are not answered.
 
 use super::finisher_link::FinisherLink;
+use super::gathering::Gathering;
+use crate::finisher::FinisherRows;
 
 /// What becomes of the client's next message.
 ///
@@ -32,6 +34,8 @@ pub(super) struct Pipeline {
     /// Types of parameters, while the parts of a statement are described.
     described: Vec<u32>,
     finisher: FinisherLink,
+    /// Rows that are inserted once values of sequences have been drawn for them.
+    drawing: Option<Box<(Gathering, FinisherRows)>>,
 }
 
 impl Pipeline {
@@ -64,6 +68,23 @@ impl Pipeline {
     pub(super) fn has_become_crowded(&mut self, is_crowded: bool) -> bool {
         let was_crowded = std::mem::replace(&mut self.was_crowded, is_crowded);
         is_crowded && !was_crowded
+    }
+
+    /// Keeps rows until values of sequences have been drawn for them.
+    pub(super) fn keep_drawing(&mut self, found: Box<(Gathering, FinisherRows)>) {
+        self.drawing = Some(found);
+    }
+
+    /// The rows that values were drawn for, once.
+    pub(super) fn take_drawing(&mut self) -> Option<Box<(Gathering, FinisherRows)>> {
+        self.drawing.take()
+    }
+
+    /// Forgets those rows: the server has failed.
+    pub(super) fn drop_drawing(&mut self) {
+        if self.drawing.take().is_some() {
+            self.open();
+        }
     }
 
     /// The conversation with the finisher.

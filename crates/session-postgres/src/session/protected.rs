@@ -24,7 +24,7 @@ use wire_postgres::Malformed;
 use wire_postgres::backend::{self, Failure};
 use wire_postgres::frontend::{self, Bind, Execute, Parse, Target};
 
-use super::answers::{Answers, Expected, Unseen};
+use super::answers::{Answers, Expected};
 use super::copying::CopyState;
 use super::own::OwnStatements;
 use super::pipeline::{Gate, Pipeline};
@@ -38,9 +38,11 @@ use crate::session::names::Names;
 use crate::session::portals::{Portal, PortalState};
 
 mod copies;
+mod draws;
 mod extended;
 mod finisher;
 mod forms;
+mod loads;
 mod queries;
 mod reply;
 mod session_objects;
@@ -160,7 +162,7 @@ impl Protected {
     /// Whether the client's message that was processed last is processed again, once the finisher
     /// has answered.
     pub(super) fn wants_again(&mut self) -> bool {
-        self.pipeline.finisher().wants_again()
+        self.pipeline.finisher().wants_again() || self.schema.is_drawing()
     }
 
     /// See [`Session::take_finisher_request`](super::Session::take_finisher_request).
@@ -214,23 +216,6 @@ impl Protected {
         }
     }
 
-    /// Sends the queries to the catalogues.
-    fn begin_load(&mut self, outputs: &mut Outputs<'_>) {
-        let load = self.schema.begin_load(&self.transaction, outputs.to_server);
-        self.answers.push(Expected::Unseen(Unseen::Close));
-        for _ in load.queries() {
-            self.answers.push(Expected::Load { closed: 0 });
-        }
-        if load.has_sync {
-            self.answers.push(Expected::LoadSync);
-        }
-    }
-
-    /// The catalogues have answered.
-    fn end_load(&mut self) {
-        self.schema.end_load(&self.transaction, &mut self.settings);
-    }
-
     /// The plan of a text.
     fn plan(&mut self, text: &[u8]) -> Result<(Arc<TextPlan>, Box<str>), StatementError> {
         self.schema.check_load()?;
@@ -275,6 +260,9 @@ impl Protected {
         outputs: &mut Outputs<'_>,
     ) -> Result<(), End> {
         self.translate(kind, message, outputs)?;
+        if !self.schema.is_loading() && !self.awaits_finisher() {
+            self.settings.context().drawn.clear();
+        }
         self.flush_crowd(outputs);
         Ok(())
     }

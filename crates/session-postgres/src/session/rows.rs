@@ -77,7 +77,7 @@ impl Shape {
         at: ServerStatement,
         formats: Formats<'_>,
     ) -> Option<Arc<Self>> {
-        if plan.outputs(at).is_empty() {
+        if plan.outputs(at).is_empty() && plan.tag(at).is_none() {
             return None;
         }
         let formats: Box<[i16]> = formats.iter().collect();
@@ -96,7 +96,7 @@ impl Shape {
             return Self::of_copy(plan, index);
         }
         let at = plan.front(index)?;
-        if plan.outputs(at).is_empty() {
+        if plan.outputs(at).is_empty() && plan.tag(at).is_none() {
             return None;
         }
         Some(Arc::new(Self {
@@ -129,6 +129,11 @@ impl Shape {
     /// Whether rows have values of which only PostgreSQL knows the text.
     pub(super) fn asks(&self) -> bool {
         self.asks
+    }
+
+    /// What the client is told that was done, where the server would say otherwise.
+    pub(super) fn tag(&self) -> Option<&'static str> {
+        self.plan.tag(self.at)
     }
 
     pub(super) fn outputs(&self) -> &[Output] {

@@ -1,6 +1,7 @@
 //! The schema of the database in one session: where it was read, whether it is still valid, and
 //! what the session's own transaction has changed.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -12,25 +13,10 @@ use sql_plan::Effects;
 use sql_rewrite::{Answer, Schema, SchemaError, SessionFacts};
 use sqlstate::SqlState;
 
-use super::load::{Extent, Load};
+use super::load::{Draw, Extent, Load};
 use super::settings::{Settings, major_of};
+use super::stale::{Change, Stale};
 use super::transaction::Transaction;
-
-/// What must be read again before the next plan.
-#[derive(Clone, Copy, Debug, Default)]
-struct Stale {
-    schema: bool,
-    path: bool,
-    /// Another session may have changed the catalogues.
-    check: bool,
-}
-
-impl Stale {
-    fn note(&mut self, effects: &Effects) {
-        self.schema |= effects.changes_schema;
-        self.path |= effects.changes_settings;
-    }
-}
 
 /// The watch over the database of a session.
 #[derive(Debug, Default)]
@@ -38,6 +24,21 @@ struct Watching {
     watch: Option<Arc<Watch>>,
     /// Announced changes of the schema. The client waits until other proxies have confirmed them.
     announced: Vec<Announced>,
+}
+
+/// Until when the schema of a session is valid, and what it is read on top of.
+#[derive(Debug, Default)]
+struct Known {
+    /// The value of [`Protection::forgets`] when the schema was read.
+    forgets: u64,
+    /// While [`Protection::changes`] has this value, the schema is valid. So most messages need not
+    /// take the lock that all sessions share.
+    unchanged: Option<u64>,
+    /// The value of [`Protection::forgets`] up to which [`SchemaView::stale`] has all that changed
+    /// since.
+    until: u64,
+    /// The schema of a transaction that has ended: what it changed is read again on top of it.
+    ended: Option<Arc<Loaded>>,
 }
 
 /// The schema in one session.
@@ -52,11 +53,7 @@ pub(super) struct SchemaView {
     load: Option<Load>,
     /// Why the schema could not be read. The next statement fails with this error.
     failure: Option<StatementError>,
-    /// The value of [`Protection::forgets`] when the schema was read.
-    forgets: u64,
-    /// While [`Protection::changes`] has this value, the schema is valid. So most messages need not
-    /// take the lock that all sessions share.
-    unchanged: Option<u64>,
+    known: Known,
     freshness: Option<Arc<Freshness>>,
     watching: Watching,
     stale: Stale,
@@ -75,8 +72,7 @@ impl SchemaView {
             loaded: None,
             load: None,
             failure: None,
-            forgets: 0,
-            unchanged: None,
+            known: Known::default(),
             freshness: None,
             watching: Watching::default(),
             stale: Stale {
@@ -152,6 +148,52 @@ impl SchemaView {
         self.load.is_some()
     }
 
+    /// Whether the values of sequences are under way.
+    pub(super) fn is_drawing(&self) -> bool {
+        let load = self.load.as_ref();
+        load.is_some_and(|load| matches!(load.extent, Extent::Draw(_)))
+    }
+
+    /// Writes the queries that draw values of sequences.
+    pub(super) fn begin_draw(
+        &mut self,
+        draws: Vec<Draw>,
+        has_sync: bool,
+        to_server: &mut Vec<u8>,
+    ) -> &Load {
+        let forgets = self.known.forgets;
+        let load = Load::begin(Extent::Draw(draws), has_sync, forgets, to_server);
+        self.load.insert(load)
+    }
+
+    /// Takes values of sequences.
+    fn end_draw(&mut self, load: &Load, settings: &Settings) -> bool {
+        match load.drawn() {
+            Ok(None) => return false,
+            Ok(Some(drawn)) => {
+                for (column, values) in drawn {
+                    settings.context().drawn.set(column.0, values);
+                }
+            }
+            Err(column) => {
+                let title = self.loaded.as_ref().map(|loaded| {
+                    let column = loaded.schema.column(column);
+                    format!("{}.{}", column.table, column.column)
+                });
+                let message = format!(
+                    "protected column {} has no sequence that its values could be drawn from",
+                    title.unwrap_or_default()
+                );
+                let failure = StatementError::unsupported(&message);
+                self.failure = Some(failure.hint(
+                    "Create the table through the proxy, or give the column its sequence: CREATE \
+                     SEQUENCE …; ALTER SEQUENCE … OWNED BY ….",
+                ));
+            }
+        }
+        true
+    }
+
     /// Notes that the queries have failed. Returns the error if the client must get it at once.
     pub(super) fn fail_load(&mut self, failure: StatementError) -> Option<StatementError> {
         if self.load.take().is_some_and(|load| load.has_sync) {
@@ -175,13 +217,13 @@ impl SchemaView {
 
     /// Notes that changes of the transaction may be undone. `SET LOCAL` always is.
     pub(super) fn doubt_changes(&mut self) {
-        self.stale.schema |= self.changed.schema;
+        self.stale.schema.add(&self.changed.schema);
         self.stale.path |= self.changed.path;
     }
 
     /// Whether the transaction has changed what names mean.
     pub(super) fn has_changes(&self) -> bool {
-        self.changed.schema || self.changed.path
+        self.changed.schema.is_any() || self.changed.path
     }
 
     /// Notes that no transaction is open and everything is answered.
@@ -195,19 +237,19 @@ impl SchemaView {
             return false;
         }
         self.stale.check = self.stale.check || self.is_check_due(transaction);
-        if self.stale.path || self.stale.schema || self.stale.check {
+        if self.stale.path || self.stale.schema.is_any() || self.stale.check {
             return true;
         }
         let changes = self.shared.changes();
-        if self.unchanged == Some(changes) {
+        if self.known.unchanged == Some(changes) {
             return false;
         }
         let own = self.loaded.as_ref().map(|loaded| loaded.generation);
         let holds = match own {
-            Some(0) => self.forgets == self.shared.forgets(self.database.known_as()),
+            Some(0) => self.known.forgets == self.shared.forgets(self.database.known_as()),
             own => own == self.shared.generation(self.database.known_as()),
         };
-        self.unchanged = holds.then_some(changes);
+        self.known.unchanged = holds.then_some(changes);
         !holds
     }
 
@@ -215,7 +257,7 @@ impl SchemaView {
     /// its own it could not tell them apart. Before the first query of a transaction a check would
     /// take the snapshot, which `SET TRANSACTION` and `LOCK` must precede.
     fn is_check_due(&self, transaction: &Transaction) -> bool {
-        let is_clear = transaction.may_be_asked() && !self.changed.schema;
+        let is_clear = transaction.may_be_asked() && !self.changed.schema.is_any();
         let freshness = self.freshness.as_ref().filter(|_| is_clear);
         freshness.is_some_and(|freshness| freshness.claim(Instant::now()))
     }
@@ -232,16 +274,34 @@ impl SchemaView {
             .loaded
             .as_ref()
             .is_some_and(|loaded| loaded.generation == 0);
-        let extent = if self.stale.schema || published.is_none() || is_own {
-            Extent::Whole
+        let forgets = self.shared.forgets(self.database.known_as());
+        let extent = if self.stale.schema.is_any() || published.is_none() || is_own {
+            self.changed_extent(forgets).unwrap_or(Extent::Whole)
         } else if self.stale.check {
             Extent::Check
         } else {
             Extent::Session
         };
-        let forgets = self.shared.forgets(self.database.known_as());
         let load = Load::begin(extent, !transaction.in_pipeline(), forgets, to_server);
         self.load.insert(load)
+    }
+
+    /// What to read where only this session has changed the schema, and it is known which
+    /// relations. None: everything. When it is time to check for changes of others, that is done by
+    /// reading everything: a fingerprint would not tell them apart.
+    fn changed_extent(&self, forgets: u64) -> Option<Extent> {
+        let has_base = self.base().is_some() && self.known.until == forgets;
+        match &self.stale.schema {
+            _ if !has_base || self.stale.check => None,
+            Change::Nothing => Some(Extent::Changed(BTreeSet::new())),
+            Change::Named(names) => Some(Extent::Changed(names.clone())),
+            Change::Anything => None,
+        }
+    }
+
+    /// The schema on top of which changes are read.
+    fn base(&self) -> Option<&Arc<Loaded>> {
+        self.loaded.as_ref().or(self.known.ended.as_ref())
     }
 
     /// Takes the complete answers.
@@ -249,7 +309,7 @@ impl SchemaView {
         let Some(load) = self.load.take() else {
             return;
         };
-        if self.failure.is_some() {
+        if self.failure.is_some() || self.end_draw(&load, settings) {
             return;
         }
         let session = load.session();
@@ -267,12 +327,15 @@ impl SchemaView {
         match self.take_loaded(load, &session, transaction) {
             Ok(Some(loaded)) => {
                 self.go_by(Some(loaded));
-                self.forgets = forgets;
-                self.unchanged = None;
+                self.known = Known {
+                    forgets,
+                    until: forgets,
+                    ..Known::default()
+                };
                 self.stale = Stale::default();
             }
             // The message that waits causes a complete reading.
-            Ok(None) => {}
+            Ok(None) => self.stale.schema = Change::Anything,
             Err(failure) => self.failure = Some(failure),
         }
     }
@@ -284,19 +347,30 @@ impl SchemaView {
         session: &SessionFacts,
         transaction: &Transaction,
     ) -> Result<Option<Arc<Loaded>>, StatementError> {
-        if load.extent != Extent::Whole {
-            let own = self.loaded.as_ref();
-            return Ok(self.shared.adopt(self.database.known_as(), session, own));
-        }
-        let fingerprint = load.fingerprint().to_owned();
-        let mut schema = self.fit(&sql_rewrite::answers_of(load.answers))?;
-        let major = major_of(session);
-        schema.catalogue.finisher.is_there = self.shared.has_finisher(major);
-        schema.catalogue.finisher.lacking = self.shared.lacks_finisher(major).then_some(major);
+        let forgets = load.forgets;
+        let (fingerprint, schema) = match load.extent {
+            Extent::Session | Extent::Check | Extent::Draw(_) => {
+                let own = self.loaded.as_ref();
+                return Ok(self.shared.adopt(self.database.known_as(), session, own));
+            }
+            Extent::Changed(names) => match self.changed(&names, load.answers, session) {
+                Some(schema) => (None, schema),
+                None => return Ok(None),
+            },
+            Extent::Whole => {
+                let fingerprint = load.fingerprint().to_owned();
+                let mut schema = self.fit(&sql_rewrite::answers_of(load.answers))?;
+                let major = major_of(session);
+                let finisher = &mut schema.catalogue.finisher;
+                finisher.is_there = self.shared.has_finisher(major);
+                finisher.lacking = self.shared.lacks_finisher(major).then_some(major);
+                (Some(fingerprint), schema)
+            }
+        };
         let reading = Reading {
             fingerprint,
             schema,
-            forgets: load.forgets,
+            forgets,
         };
         // Uncommitted changes are not published.
         let is_public = !transaction.may_be_open();
@@ -306,7 +380,7 @@ impl SchemaView {
 
     /// Reports to all sessions whether the catalogues have changed.
     fn note_look(&self, load: &Load, session: &SessionFacts, transaction: &Transaction) {
-        if load.extent == Extent::Session {
+        if matches!(load.extent, Extent::Session | Extent::Changed(_)) {
             return;
         }
         if let Some(freshness) = &self.freshness {
@@ -328,9 +402,9 @@ impl SchemaView {
         session: &SessionFacts,
         transaction: &Transaction,
     ) -> Result<(), StatementError> {
-        let is_whole = load.extent == Extent::Whole;
+        let is_whole = matches!(load.extent, Extent::Whole | Extent::Changed(_));
         let may_be_old = is_whole && transaction.may_be_open() && sees_one_moment(session);
-        if !may_be_old || self.loaded.is_none() || self.forgets == load.forgets {
+        if !may_be_old || self.loaded.is_none() || self.known.forgets == load.forgets {
             return Ok(());
         }
         let message = "could not serialize access: another session has changed the schema";
@@ -358,8 +432,12 @@ impl SchemaView {
             self.shared
                 .end_reshaping(self.database.known_as(), &reshaped);
         }
-        if self.changed.schema {
-            self.shared.forget(self.database.known_as());
+        if self.changed.schema.is_any() {
+            let forgets = self.shared.forget(self.database.known_as());
+            // Nobody else has changed anything in between.
+            if forgets == self.known.until + 1 {
+                self.known.until = forgets;
+            }
             let announced = self.watching.watch.as_ref().map(|watch| watch.announce());
             self.watching.announced.extend(announced);
         }
@@ -387,6 +465,7 @@ impl SchemaView {
     pub(super) fn drop_own_schema(&mut self) {
         let loaded = self.loaded.as_ref();
         if loaded.is_some_and(|loaded| loaded.generation == 0) {
+            self.known.ended = self.loaded.clone();
             self.go_by(None);
             self.stale.path = true;
         }
@@ -403,6 +482,31 @@ impl SchemaView {
             self.warn(format!("every statement is refused: {}", failure.message));
             failure
         })?;
+        self.warn_of(&schema);
+        Ok(schema)
+    }
+
+    /// The schema before, with what was read of relations that have changed. None: everything must
+    /// be read.
+    fn changed(
+        &self,
+        names: &BTreeSet<String>,
+        answers: Vec<Answer>,
+        session: &SessionFacts,
+    ) -> Option<Schema> {
+        let answers = sql_rewrite::changed_of(answers)?;
+        let seen = self.shared.seen(self.database.known_as());
+        let names = names.iter().map(String::as_str);
+        let base = &self.base()?.schema;
+        let mut schema = base.with_changed(self.shared.rules(), names, &answers, &seen)?;
+        schema.search_path.clone_from(&session.search_path);
+        schema.temporary.clone_from(&session.temporary);
+        self.warn_of(&schema);
+        Some(schema)
+    }
+
+    /// Logs where rules and database do not fit.
+    fn warn_of(&self, schema: &Schema) {
         for column in schema.missing_columns() {
             let name = (column.schema.clone(), column.table.clone());
             self.warn(match schema.closed.get(&name) {
@@ -415,7 +519,6 @@ impl SchemaView {
                 "statements over protected columns are refused: {error}"
             ));
         }
-        Ok(schema)
     }
 
     /// Refuses statements on protected columns while a column with a rule is in clear.
@@ -425,7 +528,7 @@ impl SchemaView {
             return Ok(());
         }
         // It may have been repaired directly at the server.
-        self.stale.schema = true;
+        self.stale.schema = Change::Anything;
         Err(unfit(errors))
     }
 
@@ -437,7 +540,9 @@ impl SchemaView {
             let mut texts = schema.closed.values();
             texts.any(|text| *text == failure.message)
         });
-        self.stale.schema |= is_of_closed;
+        if is_of_closed {
+            self.stale.schema = Change::Anything;
+        }
         is_of_closed
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use column_value::{LogicalType, Value};
 use semantics_postgres::{TextContext, ValueText, assign};
 
-use super::{ColumnRule, Mode, Rules, RulesError};
+use super::{ColumnRule, Draws, Mode, Rules, RulesError};
 use crate::Literal;
 
 /// Longest name in PostgreSQL's catalogue, bytes (NAMEDATALEN - 1).
@@ -323,6 +323,14 @@ fn check_default(rule: &ColumnRule) -> Result<(), String> {
 /// What is wrong and what to do. The message leaves out the text, which may be confidential.
 pub fn parse_default(text: &str, logical: LogicalType) -> Result<Literal, String> {
     let text = text.trim();
+    if Draws::parse(text).is_some() {
+        return match Draws::fits(logical) {
+            true => Ok(Literal::Drawn),
+            false => Err(format!(
+                "a sequence has no values of type {logical}: use smallint, integer or bigint"
+            )),
+        };
+    }
     let lower = text.to_ascii_lowercase();
     let literal = match lower.as_str() {
         "null" => Literal::Null,
@@ -343,7 +351,8 @@ pub fn parse_default(text: &str, logical: LogicalType) -> Result<Literal, String
             None => {
                 return Err(
                     "the default is neither a number, a text in quotes, TRUE, FALSE, NULL \
-                            nor CURRENT_TIMESTAMP: the proxy computes no other"
+                            nor CURRENT_TIMESTAMP, serial or nextval('…'): the proxy computes no \
+                            other"
                         .into(),
                 );
             }
@@ -351,7 +360,9 @@ pub fn parse_default(text: &str, logical: LogicalType) -> Result<Literal, String
     };
     match &literal {
         Literal::Boolean(_) if logical != LogicalType::Boolean => {}
-        Literal::Null | Literal::Boolean(_) | Literal::TransactionTime => return Ok(literal),
+        Literal::Null | Literal::Boolean(_) | Literal::TransactionTime | Literal::Drawn => {
+            return Ok(literal);
+        }
         Literal::Number(_) if !logical.is_number() => {}
         // What is no value is refused when a row is written.
         Literal::Text(_) if logical.opaque().is_some() => return Ok(literal),
@@ -374,7 +385,9 @@ pub fn constant_value(literal: &Literal, logical: LogicalType) -> Option<Value> 
     let (value, from) = match literal {
         Literal::Number(digits) => Value::from_number(digits).ok()?,
         Literal::Text(text) => (Value::from_text(text, logical, &context).ok()?, logical),
-        Literal::Null | Literal::Boolean(_) | Literal::TransactionTime => return None,
+        Literal::Null | Literal::Boolean(_) | Literal::TransactionTime | Literal::Drawn => {
+            return None;
+        }
     };
     assign(value, from, logical, &context).ok()
 }

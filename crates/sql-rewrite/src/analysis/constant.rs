@@ -228,7 +228,9 @@ impl Constant {
             Source::Literal(Literal::Number(digits)) => digits
                 .bytes()
                 .all(|byte| byte.is_ascii_digit() || byte == b'-'),
-            Source::Literal(Literal::Boolean(_) | Literal::TransactionTime) => false,
+            Source::Literal(Literal::Boolean(_) | Literal::TransactionTime | Literal::Drawn) => {
+                false
+            }
             _ => true,
         };
         match cast {

@@ -3,6 +3,8 @@
 mod insert;
 mod insert_targets;
 
+pub(crate) use insert::given_always;
+
 use sqlparser::ast::{
     Assignment, AssignmentTarget, Delete, Expr, FromTable, ObjectName, SelectItem, TableAlias,
     TableFactor, TableWithJoins, Update, UpdateTableFromKind,
@@ -13,7 +15,7 @@ use super::query::{
     Outputs, check_relation_name, check_simple_alias, explicit_name, make_explicit,
 };
 use super::{Analysis, Relation, Scope};
-use crate::analysis::query::FromContext;
+use crate::analysis::query::{FromContext, is_default};
 use crate::dialect::marks;
 use crate::{ColumnId, Dialect, Refusal, RelationKind, Table};
 use sql_plan::{refuse, unsupported};
@@ -172,8 +174,32 @@ impl<'s> Analysis<'s> {
         target: Option<ColumnId>,
         scope: &Scope,
     ) -> Result<(), Refusal> {
+        if let Some(id) = target {
+            self.check_drawn(value, id)?;
+        }
         let stored = self.store(value, target, scope)?;
         self.check_stored(stored, target)
+    }
+
+    /// A column with a sequence: each row that is updated would need a value of its own.
+    fn check_drawn(&self, value: &Expr, id: ColumnId) -> Result<(), Refusal> {
+        let column = self.column(id);
+        let Some(draws) = &column.draws else {
+            return Ok(());
+        };
+        match (is_default(value), draws.always) {
+            (true, _) => Err(refuse(format!(
+                "protected column {} is set to DEFAULT, which is the next value of its sequence",
+                self.title(id)
+            ))
+            .with_hint("Ask for nextval() first, and pass its value as a parameter.")),
+            (false, true) => {
+                let name = &column.column;
+                let message = format!("column \"{name}\" can only be updated to DEFAULT");
+                Err(refuse(message).with_state(SqlState::GENERATED_ALWAYS))
+            }
+            (false, false) => Ok(()),
+        }
     }
 
     fn assign_row(

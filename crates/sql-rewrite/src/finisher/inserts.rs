@@ -18,12 +18,14 @@ use super::Prepared;
 use super::lineage;
 use super::rows::{Cells, cast_of, expand_stars, width_of};
 use super::writes::note_types;
-use crate::analysis::{Analysis, Constant, Outputs, is_default, output_list, template};
+use crate::analysis::{
+    Analysis, Constant, Outputs, given_always, is_default, output_list, template,
+};
 use crate::dialect::postgres::finisher;
 use crate::increment::{has_query, table_of};
 use crate::{
-    FinisherWrite, Form, InsertedColumn, InsertedRows, Plan, Purpose, Refusal, Schema, Source,
-    Table, Translated,
+    FinisherWrite, Form, InsertedColumn, InsertedRows, Plan, ProtectedColumn, Purpose, Refusal,
+    Schema, Source, Table, Translated,
 };
 use sql_plan::{refuse, unsupported};
 use sqlstate::SqlState;
@@ -93,6 +95,7 @@ fn planned(insert: &Insert, schema: &Schema, keeps: bool) -> Result<Plan, Refusa
     if let Some(mut cells) = Cells::of(&mut source) {
         decide(&mut targets, &mut cells, (table, schema), keeps)?;
     }
+    check_always(&targets, schema)?;
     finisher::check(&source, schema)?;
     let prepared = Prepared::new(source, None, schema)?;
     let is_plain = prepared.legs.iter().all(|leg| {
@@ -144,6 +147,21 @@ fn planned(insert: &Insert, schema: &Schema, keeps: bool) -> Result<Plan, Refusa
         write,
         verb: "INSERT 0",
     })))
+}
+
+/// `GENERATED ALWAYS`: no value is computed for such a column.
+fn check_always(targets: &[Target], schema: &Schema) -> Result<(), Refusal> {
+    let mut computed = targets
+        .iter()
+        .filter(|target| matches!(target.value, Value::Computed));
+    let is_always = |target: &&Target| {
+        let rule = target.column.protected.map(|id| schema.column(id));
+        rule.is_some_and(ProtectedColumn::is_always)
+    };
+    match computed.find(is_always) {
+        Some(target) => Err(given_always(&target.column.name)),
+        None => Ok(()),
+    }
 }
 
 /// The columns that the rows of a source go to.
@@ -269,6 +287,13 @@ fn default_of(target: &Target, schema: &Schema) -> Result<Expr, Refusal> {
         .column
         .protected
         .and_then(|id| schema.column(id).default.clone());
+    if literal == Some(crate::Literal::Drawn) {
+        return Err(unsupported(&format!(
+            "DEFAULT of column {} in some of the rows, beside rows that are computed",
+            target.column.name
+        ))
+        .with_hint("Insert the rows with DEFAULT by a statement of their own."));
+    }
     let mut text = String::new();
     literal.unwrap_or(crate::Literal::Null).write(&mut text);
     finisher::expression(&text).ok_or_else(|| unsupported("a default of this kind"))

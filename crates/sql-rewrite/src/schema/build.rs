@@ -10,8 +10,9 @@ use super::{
 };
 use crate::dialect::lexeme::{lower, names_word};
 use crate::{ColumnId, ColumnRule, Rules};
-use sql_plan::parse_default;
+use sql_plan::{Draws, parse_default};
 
+mod changed;
 mod closed;
 pub(crate) mod fitting;
 mod guards;
@@ -121,6 +122,11 @@ struct Building<'a> {
 
 pub(crate) fn text(row: &[Option<String>], index: usize) -> String {
     row.get(index).cloned().flatten().unwrap_or_default()
+}
+
+/// The schema and the table of a rule.
+fn name_of_rule(rule: &ProtectedColumn) -> (&String, &String) {
+    (&rule.schema, &rule.table)
 }
 
 /// A number of the catalogue; 0, which is no relation and no column, where there is none.
@@ -283,7 +289,9 @@ impl<'a> Building<'a> {
             let name = (schema.to_owned(), table.to_owned());
             let known = self.schema.tables.contains_key(&name);
             for (column, rule) in columns {
-                let protected = self.protect(&name, column, rule);
+                let count = self.schema.protected.len();
+                let id = ColumnId(u32::try_from(count).expect("rules are fewer than 2^32"));
+                let protected = self.protect(id, &name, column, rule);
                 self.schema.protected.push(protected);
             }
             if !known {
@@ -294,9 +302,13 @@ impl<'a> Building<'a> {
         self.check_parents();
     }
 
-    fn protect(&mut self, name: &Name, column: &str, rule: &ColumnRule) -> ProtectedColumn {
-        let count = self.schema.protected.len();
-        let id = ColumnId(u32::try_from(count).expect("rules are fewer than 2^32"));
+    fn protect(
+        &mut self,
+        id: ColumnId,
+        name: &Name,
+        column: &str,
+        rule: &ColumnRule,
+    ) -> ProtectedColumn {
         let mut not_null = false;
         let mut problem = None;
         if let Some(table) = self.schema.tables.get_mut(name) {
@@ -335,6 +347,7 @@ impl<'a> Building<'a> {
             mode: rule.mode,
             domain: rule.domain.clone().unwrap_or_else(own_domain),
             bits: rule.bits,
+            draws: rule.default.as_deref().and_then(Draws::parse),
             default,
             not_null,
         }

@@ -24,6 +24,7 @@ fn protected(id: ColumnId, table: &str, column: &str, domain: &str) -> Protected
         domain: domain.to_owned(),
         bits: None,
         default: None,
+        draws: None,
         not_null: false,
     }
 }

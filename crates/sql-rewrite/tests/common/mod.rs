@@ -177,6 +177,7 @@ fn protect(
         domain: rule.domain.clone().unwrap_or(own),
         bits: rule.bits,
         default,
+        draws: None,
         not_null: false,
     });
     id

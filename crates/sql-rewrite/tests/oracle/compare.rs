@@ -152,7 +152,7 @@ fn normal(constant: &Constant) -> Option<String> {
 
 fn of_literal(literal: &Literal) -> Option<String> {
     match literal {
-        Literal::Null | Literal::Boolean(_) | Literal::TransactionTime => None,
+        Literal::Null | Literal::Boolean(_) | Literal::TransactionTime | Literal::Drawn => None,
         Literal::Number(digits) => Some(number(digits)),
         Literal::Text(text) => Some(format!("{text:?}")),
     }

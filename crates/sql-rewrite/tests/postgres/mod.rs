@@ -6,6 +6,7 @@ use postgres::{Client, SimpleQueryMessage};
 use sql_plan::{Plan, Rules};
 use sql_rewrite::{ASKED, Dialect, Schema, SchemaError, answers_of, catalogue, ddl};
 
+mod changed;
 mod clients;
 mod shadows;
 mod tpcc;

@@ -96,7 +96,7 @@ impl Protected {
             return self.fail(failure, outputs);
         }
         if !plan.takes_steps() {
-            match self.ask_of_bind(&statement, bind) {
+            match self.ask_of_bind(&statement, bind, outputs) {
                 Ok(false) => {}
                 Ok(true) => return,
                 Err(failure) => return self.fail(failure, outputs),
@@ -422,7 +422,7 @@ impl Protected {
             }
             PortalState::Kept(bind) => {
                 let bind = Arc::clone(bind);
-                match self.ask_of_bind(&statement, &bind.bind()) {
+                match self.ask_of_bind(&statement, &bind.bind(), outputs) {
                     Ok(false) => {}
                     Ok(true) => return Ok(()),
                     Err(failure) => {

@@ -8,7 +8,7 @@ use semantics_postgres::Wanted;
 use session_core::counters::add;
 use session_core::plans::{Role, ServerStatement, TextPlan};
 use session_core::{Changed, Statement, StatementError};
-use sql_plan::{FinisherQuery, FinisherWrite, InsertedRows};
+use sql_plan::{FinisherQuery, FinisherWrite, InsertedColumn, InsertedRows, Literal};
 use wire_postgres::frontend::{self, Bind, Execute, KeptBind, Target, write_execute, write_target};
 use wire_postgres::{backend, values};
 
@@ -71,14 +71,14 @@ impl Protected {
     /// Takes the rows of an answer.
     pub(super) fn take_found(
         &mut self,
-        gathering: Gathering,
+        mut gathering: Gathering,
         rows: Result<FinisherRows, StatementError>,
         outputs: &mut Outputs<'_>,
     ) -> Result<(), End> {
         let is_synced = gathering.is_synced;
         let plan = Arc::clone(&gathering.statement.plan);
         let write = write_at(&plan, gathering.index);
-        let done = rows.and_then(|rows| match write {
+        let done = rows.and_then(|mut rows| match write {
             None => {
                 self.pipeline.open();
                 self.give_rows(gathering, rows, outputs);
@@ -93,6 +93,14 @@ impl Protected {
                     let purpose = Purpose::Write(Box::new((gathering, rows)));
                     self.ask_for(wanted, purpose)?;
                     return Ok(false);
+                }
+                let drawn = self.drawn_of_found(&plan, write, &rows);
+                if !drawn.is_empty() {
+                    let found = (gathering, rows);
+                    match self.draw_for_found(&plan, &drawn, found, outputs) {
+                        None => return Ok(false),
+                        Some(found) => (gathering, rows) = found,
+                    }
                 }
                 self.pipeline.open();
                 self.write_found(gathering, &rows, outputs)?;
@@ -131,6 +139,31 @@ impl Protected {
             }
         }
         context.opaque.take_wanted()
+    }
+
+    /// How many values of sequences the rows to insert need, by column.
+    fn drawn_of_found(
+        &self,
+        plan: &TextPlan,
+        write: &FinisherWrite,
+        rows: &FinisherRows,
+    ) -> Vec<(u32, usize)> {
+        let inserted = write.inserted.iter();
+        let mut columns = inserted.flat_map(|inserted| &inserted.columns);
+        let is_drawn =
+            |column: &InsertedColumn| matches!(column, InsertedColumn::Default(Literal::Drawn, _));
+        let (Some(inserted), true) = (&write.inserted, columns.any(is_drawn)) else {
+            return Vec::new();
+        };
+        let context = self.settings.noting_context();
+        // An error comes again when the values are sealed.
+        drop(found::read_inserted(
+            plan,
+            inserted,
+            rows,
+            (&context, usize::MAX),
+        ));
+        context.drawn.counted()
     }
 
     /// Sends the client the rows of an answer.

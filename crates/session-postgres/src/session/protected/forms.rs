@@ -37,26 +37,36 @@ impl Protected {
         &mut self,
         statement: &Statement,
         bind: &Bind<'_>,
+        outputs: &mut Outputs<'_>,
     ) -> Result<bool, StatementError> {
         let formats: Vec<i16> = match statement.plan.has_opaque {
             true => bind.result_formats.iter().collect(),
             false => Vec::new(),
         };
-        self.ask_of_client(statement, 0..1, bind, &formats)
+        Ok(self.ask_of_client(statement, 0..1, bind, &formats)?
+            || self.draw_for(&statement.plan, 0..1, outputs)?)
     }
 
     /// The same for a Query.
     ///
     /// # Errors
     /// As [`Self::ask_of_bind`].
-    pub(super) fn ask_of_query(&mut self, plan: &Arc<TextPlan>) -> Result<bool, StatementError> {
+    pub(super) fn ask_of_query(
+        &mut self,
+        plan: &Arc<TextPlan>,
+        outputs: &mut Outputs<'_>,
+    ) -> Result<bool, StatementError> {
         let statement = Statement {
             text: Box::default(),
             types: Box::default(),
             plan: Arc::clone(plan),
         };
         let empty = KeptBind::default();
-        self.ask_of_client(&statement, 0..plan.planned.len(), &empty.bind(), &[])
+        let all = 0..plan.planned.len();
+        Ok(
+            self.ask_of_client(&statement, all.clone(), &empty.bind(), &[])?
+                || self.draw_for(plan, all, outputs)?,
+        )
     }
 
     fn ask_of_client(

@@ -1,10 +1,10 @@
 //! The server's answers, translated for the client.
 
-use session_core::StatementError;
 use sqlstate::SqlState;
 use wire_postgres::Malformed;
 use wire_postgres::backend::{self, Failure};
 
+use super::loads::{draw_failed, load_failed};
 use super::{Outputs, Protected};
 use crate::session::End;
 use crate::session::answers::{DescribeFinish, Expected, Unseen, is_query};
@@ -40,7 +40,7 @@ impl Protected {
         let body = &message[wire_postgres::HEADER_SIZE..];
         let front = self.answers.front().ok_or_else(unexpected)?;
         let is_last = match (front, kind) {
-            (Expected::Load { .. }, _) => return self.load_answer(kind, body),
+            (Expected::Load { .. }, _) => return self.load_answer(kind, body, outputs),
             (Expected::Query(..), _) => return self.query_answer(kind, message, outputs),
             (Expected::DescribePart(_), _) => self.part_answer(kind, message, outputs)?,
             (Expected::DescribeStatement(_), _) => self.description(kind, message, outputs)?,
@@ -96,6 +96,7 @@ impl Protected {
         let Some(Expected::Execute(shape, reading)) = self.answers.front() else {
             return Err(unexpected());
         };
+        let tag = shape.as_ref().and_then(|shape| shape.tag());
         match (kind, shape) {
             (k::DATA_ROW, Some(shape)) => {
                 shape.write_row(body, self.settings.context(), outputs.to_client)?;
@@ -119,7 +120,7 @@ impl Protected {
                     }
                     self.note_tag(body);
                 }
-                outputs.to_client.extend_from_slice(message);
+                write_tag(tag, message, outputs);
                 Ok(true)
             }
             _ => Err(unexpected()),
@@ -362,8 +363,8 @@ impl Protected {
                 if let Some(reading) = reading.take() {
                     self.locks.keep(*reading);
                 }
-                shapes.pop_front();
-                outputs.to_client.extend_from_slice(message);
+                let shape = shapes.pop_front().flatten();
+                write_tag(shape.and_then(|shape| shape.tag()), message, outputs);
             }
             (k::COPY_IN | k::COPY_OUT | k::COPY_DATA | k::COPY_DONE, _) => {
                 self.copy_answer(kind, message, outputs)?;
@@ -372,29 +373,6 @@ impl Protected {
                 outputs.to_client.extend_from_slice(message);
             }
             _ => return Err(unexpected()),
-        }
-        Ok(())
-    }
-
-    fn load_answer(&mut self, kind: u8, body: &[u8]) -> Result<(), End> {
-        use backend::kind as k;
-        let (Some(Expected::Load { closed }), Some(load)) =
-            (self.answers.front(), self.schema.load_mut())
-        else {
-            return Err(unexpected());
-        };
-        match kind {
-            k::PARSE_COMPLETE => load.answers.push(Vec::new()),
-            k::DATA_ROW => load.read_row(body)?,
-            k::CLOSE_COMPLETE => *closed += 1,
-            k::BIND_COMPLETE | k::COMMAND_COMPLETE => {}
-            _ => return Err(unexpected()),
-        }
-        if *closed == 2 {
-            self.answers.pop();
-            if load.answers.len() == load.queries().len() && !load.has_sync {
-                self.end_load();
-            }
         }
         Ok(())
     }
@@ -419,7 +397,11 @@ impl Protected {
                 write_error(failure, outputs.to_client);
             }
             Some(Expected::Load { .. }) => {
-                let failure = load_failed(body)?;
+                let failure = match self.schema.is_drawing() {
+                    true => draw_failed(body)?,
+                    false => load_failed(body)?,
+                };
+                self.pipeline.drop_drawing();
                 if let Some(failure) = self.schema.fail_load(failure) {
                     write_error(&failure, outputs.to_client);
                 }
@@ -504,7 +486,7 @@ impl Protected {
             Some(Expected::Sync | Expected::Query(..) | Expected::FailQuery(_)) => {
                 outputs.to_client.extend_from_slice(message);
             }
-            Some(Expected::LoadSync) => self.end_load(),
+            Some(Expected::LoadSync) => self.end_load(outputs)?,
             Some(Expected::Unseen(Unseen::Sync)) => {}
             _ => return Err(unexpected()),
         }
@@ -547,45 +529,10 @@ pub(in crate::session) fn is_fatal(body: &[u8]) -> Result<bool, Malformed> {
         .any(|(letter, text)| *letter == b'V' && matches!(*text, b"FATAL" | b"PANIC")))
 }
 
-/// SQLSTATEs that make clients retry, and that have nothing to do with the catalogues.
-const KEPT_CODES: [SqlState; 7] = [
-    SqlState::IN_FAILED_SQL_TRANSACTION,
-    SqlState::SERIALIZATION_FAILURE,
-    SqlState::DEADLOCK_DETECTED,
-    SqlState::OUT_OF_MEMORY,
-    SqlState::LOCK_NOT_AVAILABLE,
-    SqlState::QUERY_CANCELED,
-    SqlState::ADMIN_SHUTDOWN,
-];
-
-fn load_failed(body: &[u8]) -> Result<StatementError, End> {
-    let fields = backend::read_fields(body)?;
-    let of = |wanted: u8| fields.iter().find(|(letter, _)| *letter == wanted);
-    let reason = of(b'M').map(|(_, text)| String::from_utf8_lossy(text));
-    let message = format!(
-        "the proxy cannot read the catalogues: {}",
-        reason.unwrap_or_default()
-    );
-    let is_code =
-        |code: &SqlState| of(b'C').is_some_and(|(_, text)| *text == code.as_str().as_bytes());
-    let code = KEPT_CODES
-        .into_iter()
-        .find(is_code)
-        .unwrap_or(SqlState::CONFIG_FILE_ERROR);
-    Ok(StatementError::statement(code, message))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_statement_that_is_cancelled_while_catalogues_are_read_is_cancelled() {
-        for (code, told) in [("57014", "57014"), ("40001", "40001"), ("42501", "F0000")] {
-            let body = format!("SERROR\0VERROR\0C{code}\0Mno\0\0");
-            let failure = load_failed(body.as_bytes()).expect("fields");
-            assert_eq!(failure.sqlstate, told);
-            assert!(failure.message.ends_with(": no"));
-        }
+/// Passes a CommandComplete on, with another tag if there is one.
+fn write_tag(tag: Option<&str>, message: &[u8], outputs: &mut Outputs<'_>) {
+    match tag {
+        Some(tag) => backend::write_command_complete(tag, outputs.to_client),
+        None => outputs.to_client.extend_from_slice(message),
     }
 }

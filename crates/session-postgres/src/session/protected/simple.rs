@@ -44,7 +44,7 @@ impl Protected {
             Ok(planned)
         });
         let asked = match &planned {
-            Ok((plan, _)) => self.ask_of_query(plan),
+            Ok((plan, _)) => self.ask_of_query(plan, outputs),
             Err(_) => Ok(false),
         };
         let planned = match asked {

@@ -492,7 +492,7 @@ fn protection() -> Protection {
         "base",
         Reading {
             schema: schema(),
-            fingerprint: String::new(),
+            fingerprint: Some(String::new()),
             forgets: 0,
         },
         true,
@@ -519,6 +519,7 @@ fn schema() -> Schema {
         domain: format!("column:public.counter.{column}"),
         bits: None,
         default: None,
+        draws: None,
         not_null: false,
     })
     .collect();

@@ -9,10 +9,11 @@ use sqlparser::ast::{
 };
 use sqlstate::SqlState;
 
-use super::super::query::Outputs;
+use super::super::query::{Outputs, is_default};
 use super::super::{Analysis, Relation, Scope};
 use super::target_column;
 use crate::analysis::query_context::QueryContext;
+use crate::analysis::template;
 use crate::{ColumnId, Dialect, Mode, Refusal, Table};
 use sql_plan::{refuse, unsupported};
 
@@ -49,6 +50,7 @@ impl Analysis<'_> {
         });
         let (table, relation) = self.written(name, alias.as_ref())?;
         let targets = targets(table, columns, self.dialect())?;
+        self.check_always(source.as_deref(), &targets)?;
         let mut given = None;
         match source {
             Some(source) => {
@@ -121,6 +123,35 @@ impl Analysis<'_> {
         Ok(())
     }
 
+    /// `GENERATED ALWAYS`: a statement may say DEFAULT, and gives no value.
+    fn check_always(
+        &self,
+        source: Option<&Query>,
+        targets: &[Option<ColumnId>],
+    ) -> Result<(), Refusal> {
+        for (index, target) in targets.iter().enumerate() {
+            let Some(id) = target.filter(|id| self.is_always(*id)) else {
+                continue;
+            };
+            let is_default = match source.map(|source| &*source.body) {
+                None => true,
+                Some(SetExpr::Values(values)) => values.rows.iter().all(|row| {
+                    let given = row.content.get(index);
+                    given.is_none_or(|value| is_default(value) || template::marked(value).is_some())
+                }),
+                Some(_) => false,
+            };
+            if !is_default {
+                return Err(given_always(&self.column(id).column));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_always(&self, id: ColumnId) -> bool {
+        self.column(id).is_always()
+    }
+
     /// A default of ours cannot be given to a column that a view does not show.
     fn check_hidden_defaults(&self, table: &Table) -> Result<(), Refusal> {
         let name = (table.schema.clone(), table.name.clone());
@@ -155,8 +186,10 @@ impl Analysis<'_> {
             if named.contains(&column.name) || self.column(id).default.is_none() {
                 continue;
             }
+            // Each row has a value of its own.
+            let is_drawn = self.column(id).draws.is_some();
             match source.as_deref_mut() {
-                Some(query) => append(query, || self.default_of(id)).map_err(|()| {
+                Some(query) => append(query, is_drawn, || self.default_of(id)).map_err(|()| {
                     refuse(format!(
                         "protected column {} has a default and is left out of this INSERT",
                         self.title(id)
@@ -218,6 +251,15 @@ impl Analysis<'_> {
     }
 }
 
+/// The refusal of a value for a column that is `GENERATED ALWAYS`.
+pub(crate) fn given_always(column: &str) -> Refusal {
+    refuse(format!(
+        "cannot insert a non-DEFAULT value into column \"{column}\""
+    ))
+    .with_state(SqlState::GENERATED_ALWAYS)
+    .with_hint("The proxy takes no OVERRIDING: leave the column out.")
+}
+
 /// The columns that values go to, in their order; empty for a table that is not known.
 fn targets(
     table: Option<&Table>,
@@ -248,7 +290,7 @@ fn names(table: &Table, count: usize, dialect: Dialect) -> Vec<ObjectName> {
 
 /// Adds a value to each row of a source: one of its own where rows are written out, so that each is
 /// sealed by itself.
-fn append(query: &mut Query, mut value: impl FnMut() -> Expr) -> Result<(), ()> {
+fn append(query: &mut Query, is_drawn: bool, mut value: impl FnMut() -> Expr) -> Result<(), ()> {
     match &mut *query.body {
         SetExpr::Values(values) => {
             for row in &mut values.rows {
@@ -256,12 +298,12 @@ fn append(query: &mut Query, mut value: impl FnMut() -> Expr) -> Result<(), ()> 
             }
             Ok(())
         }
-        SetExpr::Select(select) if select.distinct.is_none() => {
+        SetExpr::Select(select) if select.distinct.is_none() && !is_drawn => {
             select.projection.push(SelectItem::UnnamedExpr(value()));
             Ok(())
         }
         // In parentheses.
-        SetExpr::Query(inner) => append(inner, value),
+        SetExpr::Query(inner) => append(inner, is_drawn, value),
         _ => Err(()),
     }
 }

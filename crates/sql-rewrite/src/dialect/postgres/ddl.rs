@@ -25,6 +25,7 @@ mod after;
 mod alter;
 mod constraint;
 mod create;
+mod drawn;
 mod guarded;
 mod index;
 

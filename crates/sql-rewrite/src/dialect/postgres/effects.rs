@@ -1,5 +1,6 @@
 //! The effects of a statement, read from its text.
 
+mod named;
 mod session;
 mod words;
 

@@ -7,6 +7,10 @@
 //! and no syntax is used that names an operator silently, such as `IN` and `USING`. What the server
 //! prints (the text of a view, the name of a type) depends on settings, which are pinned meanwhile.
 
+mod changed;
+
+pub use changed::{ASKED_OF_CHANGED, changed_of, names_text};
+
 /// The rows of one query's answer: columns as text, None for NULL.
 pub type Answer = Vec<Vec<Option<String>>>;
 
@@ -482,7 +486,8 @@ mod tests {
 
     #[test]
     fn nothing_is_looked_up_by_the_search_path() {
-        for query in ASKED {
+        let of_changed = super::ASKED_OF_CHANGED.iter().map(String::as_str);
+        for query in ASKED.into_iter().chain(of_changed) {
             assert_eq!(unbound(query), None, "{query}");
             for word in [" USING ", " NATURAL ", " BETWEEN ", " LIKE ", " IN "] {
                 assert!(!query.contains(word), "{word}: {query}");

@@ -7,7 +7,7 @@ use crate::schema::{Answer, Guard};
 impl Building<'_> {
     pub(super) fn read_guards(&mut self, answer: &Answer) {
         let guards: Vec<Guard> = answer.iter().filter_map(|row| self.guard(row)).collect();
-        self.schema.guards = guards;
+        self.schema.guards.extend(guards);
     }
 
     /// Whether a row of the answer is one of them.

@@ -6,7 +6,7 @@ use sqlparser::ast::{
 };
 
 use super::{
-    constraint, create, find_known, guarded, pass, put_schema, refusal, refuse_named,
+    constraint, create, drawn, find_known, guarded, pass, put_schema, refusal, refuse_named,
     refuse_reading, reshaping, subject_of, written,
 };
 use crate::dialect::postgres::names::{folded, quoted, split};
@@ -80,8 +80,13 @@ fn operation(own: &mut AlterTableOperation, table: &Table, schema: &Schema) -> R
         Operation::AddColumn { column_def, .. } => {
             // That takes the default out.
             let added = create::check_added(column_def, table);
-            create::column(column_def, table, schema)?;
-            added
+            match create::column(column_def, table, schema)? {
+                Some(_) => Err(drawn::refuse_added(&subject_of(
+                    table,
+                    &folded(&column_def.name),
+                ))),
+                None => added,
+            }
         }
         Operation::AlterColumn { column_name, op } => alter_column(column_name, op, table, schema),
         Operation::RenameColumn {
@@ -94,20 +99,7 @@ fn operation(own: &mut AlterTableOperation, table: &Table, schema: &Schema) -> R
         }
         Operation::RenameTable { table_name } => {
             let (RenameTableNameKind::As(new) | RenameTableNameKind::To(new)) = table_name;
-            refuse_named(new, "the new name of a table", schema)?;
-            let in_its_schema = [
-                quoted(&table.schema),
-                quoted(&split(new).unwrap_or_default().1),
-            ];
-            let in_its_schema = ObjectName::from(in_its_schema.to_vec());
-            refuse_named(&in_its_schema, "the new name of a table", schema)?;
-            if table.is_protected() {
-                return Err(renamed(&format!(
-                    "protected table {}.{}",
-                    table.schema, table.name
-                )));
-            }
-            Ok(())
+            rename_table(table, new, schema)
         }
         Operation::DropConstraint { name, .. } => guarded::refuse_name(name, table),
         Operation::RenameConstraint { old_name, new_name } => {
@@ -147,8 +139,59 @@ fn renamed(subject: &str) -> Refusal {
     refusal(
         subject,
         "its name is bound into its ciphertexts, so that a renamed one could not be read",
-        "Create the new one with its rule and copy the rows through the proxy.",
+        "Create the new one with its rule and copy the rows through the proxy. A table of which \
+         each protected column has a domain can be renamed, if the new name has the same rules.",
     )
+}
+
+fn rename_table(table: &Table, new: &ObjectName, schema: &Schema) -> Result<(), Refusal> {
+    if keeps_keys(table, new, schema) {
+        return Ok(());
+    }
+    refuse_named(new, "the new name of a table", schema)?;
+    let in_its_schema = [
+        quoted(&table.schema),
+        quoted(&split(new).unwrap_or_default().1),
+    ];
+    let in_its_schema = ObjectName::from(in_its_schema.to_vec());
+    refuse_named(&in_its_schema, "the new name of a table", schema)?;
+    if table.is_protected() {
+        return Err(renamed(&format!(
+            "protected table {}.{}",
+            table.schema, table.name
+        )));
+    }
+    Ok(())
+}
+
+/// Whether values of a table are sealed alike under another name in its schema: the rules are the
+/// same there, and each names a domain, so that no name is bound into a ciphertext.
+fn keeps_keys(table: &Table, new: &ObjectName, schema: &Schema) -> bool {
+    let Some((None, new)) = split(new) else {
+        return false;
+    };
+    let name = (table.schema.clone(), new.clone());
+    if !table.is_protected() || schema.tables.get(&name).is_some_and(|own| own.oid != 0) {
+        return false;
+    }
+    let alike = |column: &crate::Column| {
+        let other = schema.rule(&table.schema, &new, &column.name);
+        match (column.protected.map(|id| schema.column(id)), other) {
+            (None, None) => true,
+            (Some(own), Some(other)) => {
+                // One of its own names the table.
+                !own.domain.contains(':')
+                    && own.domain == other.domain
+                    && (own.logical, own.mode, own.bits) == (other.logical, other.mode, other.bits)
+            }
+            _ => false,
+        }
+    };
+    let mut rules = schema.protected.iter();
+    let has_all = rules.all(|rule| {
+        (&rule.schema, &rule.table) != (&name.0, &name.1) || table.position(&rule.column).is_some()
+    });
+    has_all && table.columns.iter().all(alike)
 }
 
 /// Refuses a column that a rule is for.

@@ -7,7 +7,7 @@ use sqlparser::ast::{
 };
 
 use super::{
-    constraint, find, guarded, has_rules, is_temporary, own_name, pass, put_found_schema,
+    constraint, drawn, find, guarded, has_rules, is_temporary, own_name, pass, put_found_schema,
     put_schema, refusal, refuse_named, refuse_table_as, reshaping, subject_of, written,
 };
 use crate::dialect::postgres::names::{folded, split};
@@ -29,8 +29,9 @@ pub(super) fn plan(create: &CreateTable, schema: &Schema) -> Result<Plan, Refusa
     if table.is_protected() {
         constraint::check_partition_key(create.partition_by.as_deref(), &table, schema)?;
     }
+    let mut sequences = Vec::new();
     for definition in &mut anew.columns {
-        column(definition, &table, schema)?;
+        sequences.extend(column(definition, &table, schema)?);
     }
     for own in &anew.constraints {
         constraint::check(own, &table, schema)?;
@@ -41,7 +42,10 @@ pub(super) fn plan(create: &CreateTable, schema: &Schema) -> Result<Plan, Refusa
         pass()
     } else {
         put_schemas(&mut anew, &table, schema);
-        written(&Statement::CreateTable(anew))?
+        match sequences.is_empty() {
+            true => written(&Statement::CreateTable(anew))?,
+            false => drawn::plan(anew, &table, &sequences)?,
+        }
     };
     match has_rules(&create.name, schema) {
         true => Ok(reshaping(plan, &table)),
@@ -265,12 +269,13 @@ fn is_null(expr: &Expr) -> bool {
     }
 }
 
-/// Checks the definition of a column, and rewrites it if the column is protected.
+/// Checks the definition of a column, and rewrites it if the column is protected. Some: a sequence
+/// that it draws its values from is to be made.
 pub(super) fn column(
     definition: &mut ColumnDef,
     table: &Table,
     schema: &Schema,
-) -> Result<(), Refusal> {
+) -> Result<Option<drawn::NewSequence>, Refusal> {
     let name = folded(&definition.name);
     let own = table
         .position(&name)
@@ -283,9 +288,10 @@ pub(super) fn column(
         constraint::check_option(&option.option, &definition.name, table, schema)?;
     }
     let Some(rule) = rule else {
-        return Ok(());
+        return Ok(None);
     };
     let subject = subject_of(table, &name);
+    let sequence = drawn::take(definition, rule, &subject)?;
     match logical_of(&definition.data_type) {
         Some(declared) if declared == rule.logical => definition.data_type = DataType::Bytea,
         _ => {
@@ -295,7 +301,8 @@ pub(super) fn column(
                     "the rule says {}, the statement {}",
                     rule.logical, definition.data_type
                 ),
-                "Make both the same; types that count for themselves (serial) cannot be protected.",
+                "Make both the same. The rule of a serial column has the type integer, or bigint, \
+                 and default = \"serial\".",
             ));
         }
     }
@@ -306,7 +313,7 @@ pub(super) fn column(
         }
     }
     definition.options = options;
-    Ok(())
+    Ok(sequence)
 }
 
 /// Whether an option of a protected column stays in the server's definition.

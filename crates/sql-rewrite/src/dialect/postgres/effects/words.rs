@@ -1,12 +1,15 @@
 //! The effects of a statement that names no protected table, read from its words.
 
-use super::session;
+use super::{named, session};
 use crate::{Effects, Schema, TransactionEffect};
 
 /// Notes the effects that the text of a statement shows, for any plan.
 pub(crate) fn note_text(effects: &mut Effects, statement: &str) {
     effects.keeps_locked_rows = session::keeps_locked_rows(statement);
     effects.forgets_statements = session::forgets_statements(statement);
+    if effects.changes_schema {
+        effects.changes_only = named::relations(statement);
+    }
 }
 
 /// The effects of a statement whose words (in small letters, comments left out) are given.
