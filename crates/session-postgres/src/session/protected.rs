@@ -38,6 +38,7 @@ use crate::session::names::Names;
 use crate::session::portals::{Portal, PortalState};
 
 mod copies;
+mod cursors;
 mod extended;
 mod finisher;
 mod forms;
@@ -48,6 +49,7 @@ mod shown;
 mod simple;
 mod steps;
 mod synced;
+mod upserts;
 
 use session_objects::DeclaredObjects;
 use simple::Script;
