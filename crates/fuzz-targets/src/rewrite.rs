@@ -264,6 +264,9 @@ fn check(text: &str, planned: &[Planned]) {
             Plan::FinisherWrite(plan) => {
                 check_sent(&plan.query.fetch);
                 check_sent(&plan.write);
+                if let Some(upsert) = &plan.upsert {
+                    check_sent(&upsert.update);
+                }
             }
             Plan::Copy(copy) => check_text(&copy.template.render(|_, _| {})),
         }

@@ -138,6 +138,33 @@ fn all_rows_are_of_one_statement() {
 }
 
 #[test]
+fn rows_of_no_table_take_one_round_trip() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    // A look at the catalogues would count.
+    let more = crate::common::with_finish("schema_check_seconds = 3600");
+    let setup = Setup::start_with(RULES, &more);
+    let mut client = setup.connect();
+    let text = "CREATE TABLE item (code integer UNIQUE, name varchar(10), price numeric(10,2))";
+    client.batch_execute(text).expect(text);
+    let text = "INSERT INTO item (code, name) VALUES ($1, upper($2))";
+    let prepared = client.prepare(text).expect(text);
+    // The first one has more to ask.
+    for code in 1..4_i32 {
+        let before = setup.tap.round_trips();
+        client.execute(&prepared, &[&code, &"a"]).expect(text);
+        assert!(code == 1 || setup.tap.round_trips() == before + 1, "{code}");
+    }
+    // In a transaction that has failed it fails as any other does.
+    let mut transaction = client.transaction().expect("begun");
+    let twice = transaction.execute(&prepared, &[&1_i32, &"a"]);
+    assert_eq!(code(&twice.expect_err("twice")), "23505");
+    let failed = transaction.execute(&prepared, &[&5_i32, &"a"]);
+    assert_eq!(code(&failed.expect_err("failed")), "25P02");
+}
+
+#[test]
 fn a_default_is_sealed_anew_for_each_row() {
     let Some((setup, mut client)) = start() else {
         return;

@@ -36,6 +36,8 @@ pub enum Role {
     Write,
     /// It writes the row with a given key, whose old values are already known.
     WriteByKey,
+    /// It writes one row that an `INSERT` has found in the table.
+    Update,
 }
 
 /// The plan of a text, ready to be used.
@@ -166,6 +168,10 @@ impl TextPlan {
     /// unchanged, or the proxy makes the rows.
     pub fn answering(&self, index: usize) -> Option<ServerStatement> {
         match &self.planned.get(index)?.plan {
+            Plan::FinisherWrite(plan) if plan.upsert.is_some() => Some(ServerStatement {
+                index,
+                role: Role::Update,
+            }),
             Plan::ReadModifyWrite(_) | Plan::FinisherWrite(_) => Some(ServerStatement {
                 index,
                 role: Role::Write,
@@ -187,6 +193,9 @@ impl TextPlan {
             (Plan::Finisher(query), Role::Read) => Some(&query.fetch),
             (Plan::FinisherWrite(plan), Role::Read) => Some(&plan.query.fetch),
             (Plan::FinisherWrite(plan), Role::Write) => Some(&plan.write),
+            (Plan::FinisherWrite(plan), Role::Update) => {
+                plan.upsert.as_ref().map(|upsert| &upsert.update)
+            }
             _ => None,
         }
     }
@@ -251,7 +260,8 @@ impl TextPlan {
 
 fn takes_steps(plan: &Plan) -> bool {
     match plan {
-        Plan::Pass(_) | Plan::One(..) | Plan::Copy(_) => false,
+        Plan::One(_, effects) => effects.scroll().is_some(),
+        Plan::Pass(_) | Plan::Copy(_) => false,
         Plan::ReadModifyWrite(_) | Plan::Finish(_) | Plan::Finisher(_) | Plan::FinisherWrite(_) => {
             true
         }
@@ -272,7 +282,10 @@ fn parts(plan: &Plan) -> Vec<(Role, &Translated)> {
         Plan::Finish(finish) => vec![(Role::Read, &finish.fetch)],
         Plan::Finisher(query) => vec![(Role::Read, &query.fetch)],
         Plan::FinisherWrite(plan) => {
-            vec![(Role::Read, &plan.query.fetch), (Role::Write, &plan.write)]
+            let update = plan.upsert.as_ref().map(|upsert| &upsert.update);
+            let both = [(Role::Read, &plan.query.fetch), (Role::Write, &plan.write)];
+            let update = update.map(|update| (Role::Update, update));
+            both.into_iter().chain(update).collect()
         }
     }
 }

@@ -20,6 +20,7 @@ use wire_postgres::{FrameError, Header, Malformed};
 mod answers;
 mod arrays;
 mod copying;
+mod cursors;
 mod due;
 mod failure;
 mod fetched;
@@ -48,6 +49,7 @@ mod statements;
 mod step;
 mod texts;
 mod transaction;
+mod upserting;
 
 use due::Due;
 use incoming::{Input, Rest};

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::{ColumnId, Output};
+use crate::{ColumnId, KeptCursor, Output, Scroll};
 
 /// What a statement changes beside the rows that it writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,6 +39,16 @@ pub struct Effects {
     pub objects: Vec<ObjectEffect>,
     /// What the server does with protected columns, apart from what holes and outputs show.
     pub uses: BTreeSet<(ColumnId, Use)>,
+}
+
+impl Effects {
+    /// How the statement moves a cursor whose rows the proxy keeps.
+    pub fn scroll(&self) -> Option<&Scroll> {
+        self.objects.iter().find_map(|effect| match effect {
+            ObjectEffect::Scrolls(scroll) => Some(scroll),
+            _ => None,
+        })
+    }
 }
 
 /// How a statement begins or ends a transaction.
@@ -77,6 +87,10 @@ pub enum ObjectEffect {
         /// Whether it outlives a transaction that is committed.
         hold: bool,
     },
+    /// `DECLARE` of a cursor whose rows the proxy keeps.
+    Keeps(KeptCursor),
+    /// `FETCH` or `MOVE` of such a cursor.
+    Scrolls(Scroll),
     /// `CLOSE`; None: of all.
     Closes(Option<String>),
 }
@@ -89,6 +103,8 @@ impl fmt::Debug for ObjectEffect {
             Self::Deallocates(name) => write!(f, "Deallocates({name:?})"),
             Self::PreparesPlain(name) => write!(f, "PreparesPlain({name:?})"),
             Self::Declares { name, outputs, .. } => write!(f, "Declares({name:?}, {outputs:?})"),
+            Self::Keeps(cursor) => write!(f, "Keeps({cursor:?})"),
+            Self::Scrolls(scroll) => write!(f, "Scrolls({scroll:?})"),
             Self::Closes(name) => write!(f, "Closes({name:?})"),
         }
     }

@@ -16,6 +16,9 @@ pub struct FinisherQuery {
     /// Whether the first output of `fetch` is the index of the relation that a row belongs to.
     /// Otherwise all rows belong to the only one.
     pub has_index: bool,
+    /// Whether `fetch` returns one row without content, since the query has no relation and asks
+    /// nothing of the server. It need not be sent.
+    pub is_of_no_row: bool,
     /// The relations.
     pub relations: Vec<FetchedRelation>,
     /// The query for the finisher. Its first parameters are those of the client's statement; an
@@ -49,6 +52,8 @@ pub struct FinisherWrite {
     pub columns: Vec<ColumnId>,
     /// What `INSERT` does with the columns of the answer.
     pub inserted: Option<InsertedRows>,
+    /// What becomes of rows that `INSERT` finds in the table, if only the finisher can compute it.
+    pub upsert: Option<Upsert>,
     /// Writes one row; `INSERT` writes all rows at once.
     pub write: Translated,
     /// What the client is told that was done: `UPDATE`, `DELETE`, or `INSERT 0`.
@@ -75,6 +80,42 @@ pub enum InsertedColumn {
     Plain(usize),
     /// The default of a protected column, sealed anew for each row.
     Default(Literal, ColumnId),
+}
+
+/// `ON CONFLICT DO UPDATE` with new values that only the finisher can compute.
+///
+/// [`FinisherWrite::write`] inserts the rows. A row that is there already is given the values that
+/// it has, which locks it and returns it. The first outputs are [`Upsert::LOCATORS`] that locate
+/// the row, then whether it was there before; the columns of `existing` follow, then those that the
+/// client asked for. The finisher computes new values from pairs of such a row and the one that was
+/// to be inserted, and `update` writes them row by row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Upsert {
+    /// The query for the finisher: the number of a pair, and values of `columns`. Its first
+    /// parameters are those of the client's statement. Arrays follow: the numbers of the pairs and
+    /// each column of `existing`, then the same numbers and each column of `proposed`.
+    pub text: String,
+    /// The columns of rows that were there, by their indices among the outputs.
+    pub existing: Vec<FetchedColumnPlan>,
+    /// The columns of rows that were to be inserted, by their indices in [`InsertedRows::columns`].
+    pub proposed: Vec<usize>,
+    /// The protected columns that get computed values
+    /// ([`Source::Computed`](crate::Source::Computed)).
+    pub columns: Vec<ColumnId>,
+    /// Values in clear of rows that were to be inserted, by their indices in
+    /// [`InsertedRows::columns`]. They are numbered behind the computed ones.
+    pub passed: Vec<usize>,
+    /// Writes one row.
+    pub update: Translated,
+}
+
+impl Upsert {
+    /// How many of the first outputs locate a row.
+    pub const LOCATORS: usize = 2;
+    /// The output that says whether the row was there before.
+    pub const WAS_THERE: usize = Self::LOCATORS;
+    /// How many outputs stand before the columns of `existing`.
+    pub const OUTPUTS: usize = Self::WAS_THERE + 1;
 }
 
 /// A relation whose rows are fetched.

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod column_id;
+mod cursors;
 mod effects;
 mod expression;
 mod finisher;
@@ -17,13 +18,14 @@ mod rules;
 mod translated;
 
 pub use column_id::ColumnId;
+pub use cursors::{Direction, KeptCursor, Passed, Scroll};
 pub use effects::{Effects, ObjectEffect, TransactionEffect, Use};
 pub use expression::{
     AggregateFunction, BinaryOperator, Expression, Literal, ScalarFunction, Source, UnaryOperator,
 };
 pub use finisher::{
     Element, FetchedColumnPlan, FetchedRelation, FinisherQuery, FinisherWrite, InsertedColumn,
-    InsertedRows,
+    InsertedRows, Upsert,
 };
 pub use plan::{
     Aggregate, Assignment, Copy, CopyFormat, Current, Finish, GroupKey, Plan, Planned,

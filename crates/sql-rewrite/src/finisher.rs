@@ -14,6 +14,7 @@
 //!    reaches the server sealed, or compared with a plain column by name.
 
 mod conditions;
+mod conflicts;
 mod grouped;
 pub(crate) mod inserts;
 mod legs;
@@ -53,7 +54,34 @@ pub(crate) fn of_query(query: &Query, schema: &Schema) -> Result<Plan, Refusal> 
     finisher::check(query, schema)?;
     let prepared = Prepared::new(query.clone(), None, schema)?;
     let (analysis, fetched) = Analysis::run(schema, |analysis| prepared.fetch(&[], analysis))?;
-    let plan = prepared.plan(fetched, analysis)?;
+    let plan = prepared.plan(fetched, analysis, None)?;
+    Ok(Plan::Finisher(Box::new(plan)))
+}
+
+/// The plan of the query of a cursor whose rows the proxy keeps: it has each column twice, for
+/// clients that fetch texts and for those that fetch binary values.
+///
+/// # Errors
+/// As those of [`of_query`].
+pub(crate) fn of_cursor(query: &Query, schema: &Schema) -> Result<Plan, Refusal> {
+    finisher::check(query, schema)?;
+    let mut prepared = Prepared::new(query.clone(), None, schema)?;
+    let name = finisher::CURSOR_RELATION;
+    let text = format!("SELECT {name}.*, {name}.* FROM (SELECT 1) AS {name}");
+    let whole = legs::read(&text, schema.dialect)?;
+    let mut inner = std::mem::replace(&mut prepared.query, whole);
+    prepared.query.with = inner.with.take();
+    let SetExpr::Select(select) = &mut *prepared.query.body else {
+        return Err(unsupported("a cursor over such a query"));
+    };
+    let derived = select.from.iter_mut().map(|from| &mut from.relation);
+    for factor in derived {
+        if let TableFactor::Derived { subquery, .. } = factor {
+            **subquery = inner.clone();
+        }
+    }
+    let (analysis, fetched) = Analysis::run(schema, |analysis| prepared.fetch(&[], analysis))?;
+    let plan = prepared.plan(fetched, analysis, None)?;
     Ok(Plan::Finisher(Box::new(plan)))
 }
 
@@ -100,11 +128,13 @@ impl Prepared {
         legs::fetch(&self.legs, &self.server, locks, analysis)
     }
 
-    /// The plan, after all of the server's statements were analysed.
+    /// The plan, after all of the server's statements were analysed. The query over pairs of rows,
+    /// and its text as a common table expression, has parameters of its own.
     fn plan(
         self,
         fetched: legs::Fetched,
         mut analysis: Analysis,
+        pairs: Option<(&Query, String)>,
     ) -> Result<FinisherQuery, Refusal> {
         let schema = analysis.schema;
         let legs::Fetched {
@@ -115,7 +145,13 @@ impl Prepared {
         } = fetched;
         let template = template::of(&mut statement, schema.dialect)?;
         let (template, holes, _) = template::compact(template, &analysis.holes, Vec::new());
-        let own = parameters_of(&self.query)?;
+        let mut own = parameters_of(&self.query)?;
+        let mut shape = None;
+        if let Some((pairs, text)) = pairs {
+            let more = parameters_of(pairs)?;
+            shape = (!more.is_empty()).then_some(text);
+            own.extend(more);
+        }
         let highest = own.last().map_or(0, |number| number + 1);
         let parameters = highest.max(analysis.parameters.count);
         if let Some(last) = parameters.checked_sub(1) {
@@ -123,10 +159,12 @@ impl Prepared {
         }
         let parameter_types = analysis.parameters.types();
         let declared = declared(&own, &parameter_types)?;
+        let is_of_no_row = self.server.is_empty;
         let text = text_of(
             self.query,
             (&self.legs, &self.server),
             (&relations, parameters),
+            shape,
             schema,
         )?;
         Ok(FinisherQuery {
@@ -138,6 +176,7 @@ impl Prepared {
                 locks: None,
             },
             has_index,
+            is_of_no_row,
             relations: relations
                 .into_iter()
                 .map(|(relation, _)| relation)
@@ -178,6 +217,7 @@ fn text_of(
     mut query: Query,
     (legs, server): (&[Leg], &ServerLeg),
     (relations, parameters): (&Relations, usize),
+    shape: Option<String>,
     schema: &Schema,
 ) -> Result<String, Refusal> {
     // It is read again as a whole, and its parts are parts of what was printed.
@@ -202,6 +242,7 @@ fn text_of(
             tables.push(cte.to_string());
         }
     }
+    tables.extend(shape);
     let recursive = if is_recursive { "RECURSIVE " } else { "" };
     let text = match tables.is_empty() {
         true => body,

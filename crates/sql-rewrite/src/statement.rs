@@ -120,6 +120,11 @@ impl Planning<'_> {
         let name = mention.unwrap_or_default();
         let plan = self.named(statement, part, &words);
         let plan = plan.map_err(|refusal| refusal.naming(Some(&name)))?;
+        if let Plan::Finisher(query) = &plan
+            && !query.effects.objects.is_empty()
+        {
+            self.objects.to_mut().note(&query.effects);
+        }
         if let Plan::One(_, effects) | Plan::Pass(effects) = &plan {
             self.before.defines |= effects.changes_schema;
             if !effects.objects.is_empty() {
@@ -133,6 +138,9 @@ impl Planning<'_> {
     fn named_objects(&self, text: &str, part: &Part) -> Result<Option<Plan>, Refusal> {
         if self.schema.protected.is_empty() {
             return Ok(None);
+        }
+        if let Some(plan) = self.objects.scroll(text, part)? {
+            return Ok(Some(plan));
         }
         if let Some(plan) = self.objects.fetch(text, part) {
             return Ok(Some(plan));
@@ -349,7 +357,20 @@ fn planned(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
             }
             Err(refusal) => Err(refusal),
         },
+        Statement::Declare { .. } => schema.dialect.other(statement, schema, of_cursor),
         _ => schema.dialect.other(statement, schema, of_statement),
+    }
+}
+
+/// The plan of the query of a cursor.
+fn of_cursor(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
+    match (of_statement(statement, schema)?, statement) {
+        (Plan::Finish(_) | Plan::Finisher(_), Statement::Query(query)) if schema.has_finisher() => {
+            let plan = finisher::of_cursor(query, schema)?;
+            verify::check(&plan, schema)?;
+            Ok(plan)
+        }
+        (plan, _) => Ok(plan),
     }
 }
 

@@ -37,6 +37,9 @@ pub(crate) fn of_plan(plan: &Plan) -> BTreeSet<(ColumnId, Use)> {
             uses.extend(&write.query.effects.uses);
             of_translated(&write.query.fetch, Use::Fetched, &mut uses);
             of_translated(&write.write, Use::Returned, &mut uses);
+            if let Some(upsert) = &write.upsert {
+                of_translated(&upsert.update, Use::Returned, &mut uses);
+            }
         }
         Plan::Copy(copy) => {
             uses.extend(&copy.effects.uses);

@@ -18,6 +18,7 @@
 //!    clear.
 
 mod computed;
+mod conflicts;
 mod expression;
 mod inserted;
 mod label;
@@ -124,6 +125,9 @@ fn of_finisher_write(plan: &FinisherWrite, schema: &Schema) -> Result<(), Doubt>
     hidden.extend(hidden_by(&plan.write.holes));
     if let Some(inserted) = &plan.inserted {
         inserted::check(plan, inserted, schema.dialect)?;
+        if let Some(upsert) = &plan.upsert {
+            hidden.extend(conflicts::check(plan, (upsert, inserted), &mut labels)?);
+        }
         return labels.check_hidden(&hidden);
     }
     for hole in &plan.write.holes {

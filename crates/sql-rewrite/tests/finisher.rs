@@ -376,3 +376,74 @@ fn a_plain_column_gets_no_value_that_a_protected_one_took_part_in() {
         assert!(described.contains("{computed 0 plain}"), "{described}");
     }
 }
+
+#[test]
+fn rows_that_are_there_are_returned_for_the_finisher_and_written_one_by_one() {
+    assert_plan(
+        "INSERT INTO person AS p (id, name, active) VALUES ($1, $2, $3) ON CONFLICT (id) DO UPDATE \
+         SET name = upper(EXCLUDED.name) || $4, active = p.active + EXCLUDED.active WHERE \
+         p.salary > 5 RETURNING name",
+        &[
+            "fetch: SELECT 1",
+            "  outputs: -",
+            "finisher: WITH strongroom_server (strongroom_row) AS (SELECT strongroom_row FROM \
+             unnest(CAST($5 AS integer[])) AS strongroom_rows (strongroom_row)), strongroom_pairs \
+             AS (SELECT upper(EXCLUDED.name) || $4 FROM (SELECT CAST(NULL AS integer) AS \
+             strongroom_row, CAST(NULL AS character varying(20)) AS \"name\", CAST(NULL AS \
+             numeric(10,2)) AS salary) AS p, (SELECT CAST(NULL AS integer) AS strongroom_row, \
+             CAST(NULL AS character varying(20)) AS \"name\", CAST(NULL AS numeric(10,2)) AS \
+             salary) AS excluded WHERE p.salary > 5) VALUES (CAST($1 AS INTEGER), CAST($2 AS \
+             VARCHAR), CAST($3 AS INTEGER))",
+            "write: INSERT INTO \"public\".person AS p (id, name, active, visits) SELECT \
+             strongroom_rows.c0, strongroom_rows.c1, strongroom_rows.c2, strongroom_rows.c3 FROM \
+             UNNEST({computed 0 each store id}, {computed 1 each store name}, {computed 2 plain}, \
+             {computed 3 each store visits}) AS strongroom_rows (c0, c1, c2, c3) ON CONFLICT(id) \
+             DO UPDATE SET name = p.name, active = p.active RETURNING p.ctid, p.tableoid, p.xmax \
+             <> 0, p.\"name\", p.salary, name",
+            "  outputs: - hidden, - hidden, - hidden, name hidden, salary hidden, name",
+            "finisher: WITH strongroom_0 (strongroom_row, \"name\", salary) AS (SELECT \
+             strongroom_row, \"name\", salary FROM unnest(CAST($5 AS integer[]), CAST($6 AS \
+             character varying(20)[]), CAST($7 AS numeric(10,2)[])) AS strongroom_rows \
+             (strongroom_row, \"name\", salary)), strongroom_1 (strongroom_row, \"name\", salary) \
+             AS (SELECT strongroom_row, \"name\", CAST(NULL AS numeric(10,2)) FROM \
+             unnest(CAST($8 AS integer[]), CAST($9 AS character varying(20)[])) AS \
+             strongroom_rows (strongroom_row, \"name\")) SELECT p.strongroom_row, \
+             upper(EXCLUDED.name) || $4 FROM strongroom_0 AS p, strongroom_1 AS excluded WHERE \
+             p.strongroom_row = excluded.strongroom_row AND (p.salary > 5) ORDER BY 1",
+            "update: UPDATE \"public\".person AS p SET active = p.active + CAST({computed 1 \
+             plain} AS INTEGER), name = {computed 0 store name} WHERE p.ctid = {locator 0 plain} \
+             AND p.tableoid = {locator 1 plain} RETURNING name",
+            "  outputs: name",
+        ],
+    );
+}
+
+#[test]
+fn a_cursor_has_each_column_twice_and_one_of_the_server_beside_it() {
+    let described =
+        described("DECLARE c SCROLL CURSOR FOR SELECT upper(name) FROM person ORDER BY salary");
+    let finisher = described
+        .lines()
+        .find_map(|line| line.strip_prefix("finisher: "));
+    let finisher = finisher.unwrap_or_else(|| panic!("{described}"));
+    let end = "SELECT strongroom_cursor.*, strongroom_cursor.* FROM (SELECT upper(name) FROM \
+               strongroom_0 AS person ORDER BY salary) AS strongroom_cursor";
+    assert!(finisher.ends_with(end), "{finisher}");
+}
+
+#[test]
+fn a_plain_column_gets_nothing_that_protected_ones_took_part_in_where_rows_are_there() {
+    for set in [
+        "active = length(EXCLUDED.name)",
+        "active = CASE WHEN person.name = EXCLUDED.name THEN 1 END",
+        "active = length(person.name)",
+        "active = (SELECT max(active) FROM person), name = upper(person.name)",
+        "name = upper(EXCLUDED.name), active = EXCLUDED.name",
+    ] {
+        let described = described(&format!(
+            "INSERT INTO person (id, name, active) VALUES (1, 'x', 2) ON CONFLICT (id) DO UPDATE \
+             SET {set}"
+        ));
+        assert!(described.starts_with("refused: "), "{set}: {described}");
+    }
+}

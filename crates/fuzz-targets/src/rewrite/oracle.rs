@@ -114,7 +114,11 @@ fn sent(plan: &Plan) -> Vec<String> {
         }
         Plan::Finish(finish) => vec![rendered(&finish.fetch)],
         Plan::Finisher(query) => vec![rendered(&query.fetch)],
-        Plan::FinisherWrite(plan) => vec![rendered(&plan.query.fetch), rendered(&plan.write)],
+        Plan::FinisherWrite(plan) => {
+            let update = plan.upsert.as_ref().map(|upsert| &upsert.update);
+            let parts = [&plan.query.fetch, &plan.write].into_iter();
+            parts.chain(update).map(rendered).collect()
+        }
         Plan::Copy(copy) => vec![copy.template.render(number)],
     }
 }

@@ -86,9 +86,6 @@ pub const STATEMENTS: &[&str] = &[
     "INSERT INTO archive (id, name) SELECT id + 100, upper(name), 1 FROM account",
     "INSERT INTO archive (id, name, at) SELECT id + 100, upper(name) FROM account",
     "INSERT INTO archive (id, at) SELECT id + 100, upper(label) FROM account",
-    // What is not supported.
-    "INSERT INTO account (id, name, score) SELECT id, name, 1 FROM account ON CONFLICT (id) DO \
-     UPDATE SET score = account.score + EXCLUDED.score ## refused: account.score",
     // What would give values of protected columns to the server.
     "INSERT INTO open (id, word) SELECT plain, note FROM account ## refused: not protected",
     "INSERT INTO open (id, word) SELECT plain, upper(note) FROM account ## refused: not protected",

@@ -5,6 +5,7 @@
 mod by_finisher;
 mod inserted;
 mod statements;
+mod upserted;
 
 use self::statements::STATEMENTS;
 use crate::common::Setup;
@@ -343,6 +344,14 @@ fn rows_that_the_finisher_computes_are_inserted_as_by_a_plain_server() {
         return;
     };
     pair.assert_all(inserted::STATEMENTS);
+}
+
+#[test]
+fn rows_that_are_there_get_what_the_finisher_computes_as_on_a_plain_server() {
+    let Some((_server, _setup, mut pair)) = pair_with(Setup::start_with_finisher) else {
+        return;
+    };
+    pair.assert_all(upserted::STATEMENTS);
 }
 
 #[test]

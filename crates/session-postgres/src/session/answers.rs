@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use session_core::plans::ServerStatement;
 use session_core::{LockedRead, Statement, StatementError};
+use zeroize::Zeroizing;
 
 use super::rows::Shape;
 use super::step::Step;
@@ -28,6 +29,8 @@ pub(super) enum Expected {
     DescribePortal(Option<Arc<Shape>>),
     /// To Describe of a statement, sent to learn the columns of a portal with these formats.
     DescribeRows(Option<Arc<Shape>>, Box<[i16]>),
+    /// To Describe of a cursor whose rows are kept: what the client is told.
+    DescribeCursor(Vec<u8>),
     /// To Describe of the fetch of a query that the proxy finishes.
     DescribeFinish(DescribeFinish),
     /// To Execute. Without a shape, rows are forwarded unchanged.
@@ -107,6 +110,8 @@ pub(super) struct Writes {
     /// What the client is told that was done: `UPDATE` or `DELETE`.
     pub verb: &'static str,
     pub shape: Option<Arc<Shape>>,
+    /// Rows of the proxy's own: before those of each statement, and behind the last.
+    pub others: VecDeque<Zeroizing<Vec<u8>>>,
 }
 
 /// With this many answers outstanding the client is not read: many small messages would make the

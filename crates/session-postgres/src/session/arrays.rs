@@ -1,5 +1,7 @@
 //! Arrays of the values of columns, in PostgreSQL's binary format (`array_recv`).
 
+use std::ops::Range;
+
 use zeroize::Zeroizing;
 
 use crate::wiped;
@@ -70,6 +72,34 @@ impl ArrayBuilder {
     }
 }
 
+/// Where the elements of an array lie that [`ArrayBuilder::into_value`] has made. None: it is
+/// another.
+pub(super) fn elements_of(array: &[u8]) -> Option<Vec<Option<Range<usize>>>> {
+    let number = |at: usize| -> Option<i32> {
+        let bytes = array.get(at..at.checked_add(4)?)?;
+        Some(i32::from_be_bytes(bytes.try_into().ok()?))
+    };
+    if number(0)? == 0 {
+        return Some(Vec::new());
+    }
+    let count = usize::try_from(number(12)?).ok()?;
+    let mut elements = Vec::new();
+    let mut at = 20;
+    for _ in 0..count {
+        let size = number(at)?;
+        at += 4;
+        elements.push(match usize::try_from(size) {
+            Err(_) => None,
+            Ok(size) => {
+                let start = at;
+                at = at.checked_add(size).filter(|end| *end <= array.len())?;
+                Some(start..at)
+            }
+        });
+    }
+    Some(elements)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,5 +125,29 @@ mod tests {
             .map(|byte| format!("{byte:02x}"))
             .collect();
         assert_eq!(bytes, server);
+    }
+
+    #[test]
+    fn elements_are_found_again() {
+        let mut array = ArrayBuilder::new(25);
+        for value in [Some("one"), None, Some(""), Some("four")] {
+            let Ok(()) = array.push::<std::convert::Infallible>(8, |out| {
+                out.extend_from_slice(value.unwrap_or_default().as_bytes());
+                Ok(value.is_some())
+            });
+        }
+        let bytes = array.into_value();
+        let found = elements_of(&bytes).expect("an array");
+        let texts = found
+            .iter()
+            .map(|range| range.clone().map(|range| &bytes[range]));
+        let texts: Vec<_> = texts.collect();
+        assert_eq!(texts, [Some(&b"one"[..]), None, Some(b""), Some(b"four")]);
+        assert_eq!(
+            elements_of(&ArrayBuilder::new(25).into_value()),
+            Some(Vec::new())
+        );
+        assert_eq!(elements_of(&bytes[..bytes.len() - 1]), None);
+        assert_eq!(elements_of(&[]), None);
     }
 }

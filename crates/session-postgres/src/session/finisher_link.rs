@@ -7,6 +7,7 @@ use session_core::StatementError;
 
 use super::forms::{FormQuestions, Purpose};
 use super::gathering::Gathering;
+use super::upserting::Upserting;
 use crate::finisher::{Described, FinisherRequest};
 
 /// How many descriptions a session keeps.
@@ -22,6 +23,8 @@ pub(super) enum Asked {
     Description(Key),
     /// The answer to a query whose rows were fetched.
     Answer(Box<Gathering>),
+    /// New values of rows that an `INSERT` has found.
+    Pairs(Box<Upserting>),
     /// Other forms of values. The message is processed again afterwards.
     Forms(FormQuestions),
 }

@@ -14,6 +14,8 @@ pub(super) struct AnsweredRows {
     given: usize,
     /// The formats that the client asked for.
     formats: Box<[i16]>,
+    /// What the client is told that was done.
+    verb: &'static str,
 }
 
 impl AnsweredRows {
@@ -22,6 +24,15 @@ impl AnsweredRows {
             rows,
             given: 0,
             formats,
+            verb: "SELECT",
+        }
+    }
+
+    /// The same of rows of a cursor.
+    pub(super) fn of_fetch(self) -> Self {
+        Self {
+            verb: "FETCH",
+            ..self
         }
     }
 
@@ -49,7 +60,7 @@ impl AnsweredRows {
             // Like the server, it does not check whether there is another row.
             backend::write_empty(kind::PORTAL_SUSPENDED, out);
         } else {
-            backend::write_command_complete(&format!("SELECT {count}"), out);
+            backend::write_command_complete(&format!("{} {count}", self.verb), out);
         }
     }
 }

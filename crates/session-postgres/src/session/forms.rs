@@ -12,6 +12,7 @@ use zeroize::Zeroize;
 use super::arrays::ArrayBuilder;
 use super::found::{each_row, unasked};
 use super::gathering::Gathering;
+use super::upserting::Upserting;
 use crate::finisher::{FinisherExecution, FinisherRows};
 use session_core::StatementError;
 
@@ -41,6 +42,8 @@ pub(super) enum Purpose {
     Server,
     /// Values that the finisher has computed for rows to write.
     Write(Box<(Gathering, FinisherRows)>),
+    /// Values that it has computed for rows that an `INSERT` has found.
+    Update(Box<(Upserting, FinisherRows)>),
 }
 
 impl std::fmt::Debug for FormQuestions {

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use semantics_postgres::{TextContext, assign};
 use session_core::plans::TextPlan;
 use session_core::{Changed, Sealed, StatementError, ValueFormat, seal_literal};
-use sql_plan::{ColumnId, FinisherWrite, InsertedColumn, InsertedRows, Purpose};
+use sql_plan::{ColumnId, FinisherWrite, InsertedColumn, InsertedRows, Purpose, Upsert};
 use sqlstate::SqlState;
 use wire_postgres::backend;
 use wire_postgres::{HEADER_SIZE, Header, values};
@@ -137,6 +137,56 @@ pub(super) fn read_inserted(
     let arrays = arrays.into_iter();
     let values = arrays.map(|array| Some(array.into_value().into_boxed_slice()));
     Ok((!is_too_large).then(|| values.collect()))
+}
+
+/// The types of the plain values that a statement takes of a row that was to be inserted, behind
+/// the computed ones.
+pub(super) fn passed_types(
+    upsert: &Upsert,
+    inserted: &InsertedRows,
+    row_description: &[u8],
+) -> Vec<u32> {
+    let fields = backend::read_row_description(row_description).unwrap_or_default();
+    let passed = upsert.passed.iter().map(|index| {
+        let field = match inserted.columns.get(*index) {
+            Some(InsertedColumn::Plain(answer)) => fields.get(*answer),
+            _ => None,
+        };
+        field.map_or(0, |field| field.type_oid)
+    });
+    let computed = std::iter::repeat_n(0, upsert.columns.len());
+    computed.chain(passed).collect()
+}
+
+/// The numbers of pairs of rows and their new values, from the finisher's answer.
+///
+/// # Errors
+/// A value cannot be assigned to its column, as the server would say.
+pub(super) fn read_pairs(
+    plan: &TextPlan,
+    upsert: &Upsert,
+    rows: &FinisherRows,
+    context: &TextContext,
+) -> Result<Vec<(usize, Sealed)>, StatementError> {
+    let fields = backend::read_row_description(&rows.row_description).map_err(|_| unasked())?;
+    if fields.len() != upsert.columns.len() + 1 {
+        return Err(unasked());
+    }
+    let mut pairs = Vec::new();
+    each_row(rows, |row| {
+        let [Some(number), values @ ..] = row else {
+            return Err(unasked());
+        };
+        let number = <[u8; 4]>::try_from(*number).map_err(|_| unasked())?;
+        let number = usize::try_from(i32::from_be_bytes(number)).map_err(|_| unasked())?;
+        let values = values.iter().zip(&fields[1..]).zip(&upsert.columns);
+        let sealed = values.map(|((value, field), column)| {
+            seal_assigned(plan, *column, (*value, field.type_oid), context)
+        });
+        pairs.push((number, sealed.collect::<Result<_, _>>()?));
+        Ok(())
+    })?;
+    Ok(pairs)
 }
 
 /// Appends the value of a row to the array of its column.

@@ -1,12 +1,13 @@
 //! A query that the finisher answers, while the rows of its relations come.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use column_value::{LogicalType, OpaqueType, Value};
 use finish::Limits;
 use semantics_postgres::TextContext;
 use session_core::{Statement, StatementError, ValueFormat};
-use sql_plan::{Element, FetchedColumnPlan, FinisherQuery, FinisherWrite, Plan};
+use sql_plan::{Element, FetchedColumnPlan, FinisherQuery, FinisherWrite, OutputKind, Plan};
 use wire_postgres::Malformed;
 use wire_postgres::backend;
 use wire_postgres::frontend::KeptBind;
@@ -41,6 +42,8 @@ pub(super) struct Gathering {
     pub failure: Option<StatementError>,
     /// The client's Sync was sent after it.
     pub is_synced: bool,
+    /// The formats of the answer, unless they are those that the client asked for.
+    pub formats: Option<Box<[i16]>>,
 }
 
 /// The query for the finisher at an index of a text.
@@ -84,22 +87,25 @@ impl Gathering {
             return Err(StatementError::other_columns().into());
         }
         let arrays = query.columns().map(|column| {
-            let oid = match column.element {
-                Element::Opened(logical) if is_array(logical) => values::TEXT,
-                Element::Opened(logical) => values::oid(logical),
-                Element::Text => values::TEXT,
-                Element::Binary => fields[column.output].type_oid,
-            };
-            match oid < FIRST_OF_USERS {
-                true => Ok(ArrayBuilder::new(oid)),
-                false => Err(StatementError::other_columns()),
-            }
+            let oid = result_type(column.element, fields[column.output].type_oid);
+            let array = oid.map(ArrayBuilder::new);
+            array.ok_or_else(StatementError::other_columns)
         });
         match arrays.collect() {
             Ok(arrays) => self.arrays = arrays,
             Err(failure) => self.failure = Some(failure),
         }
         Ok(())
+    }
+
+    /// Takes the row without content of a query that has no relation.
+    pub(super) fn take_no_row(&mut self) {
+        let mut array = ArrayBuilder::new(values::oid(LogicalType::Integer));
+        let Ok(()) = array.push::<Infallible>(4, |out| {
+            out.extend_from_slice(&1_i32.to_be_bytes());
+            Ok(true)
+        });
+        self.arrays = vec![array];
     }
 
     /// Takes a row of the fetch.
@@ -135,9 +141,8 @@ impl Gathering {
             let value = row[column.output];
             // The binary form of a value may be longer than its sealed one by some bytes.
             let size = value.map_or(0, |value| 2 * value.len() + 64);
-            array.push(size, |out| {
-                write_element(plan, query, column, value, context, out)
-            })?;
+            let kind = query.fetch.outputs[column.output].kind;
+            array.push(size, |out| write_element(plan, kind, value, context, out))?;
         }
         let size: usize = self.arrays.iter().map(ArrayBuilder::size).sum();
         match size <= self.limits.bytes_max {
@@ -169,7 +174,8 @@ impl Gathering {
                 written.clear();
                 let value = row.get(column.output).copied().flatten();
                 // An error comes again when the row is taken.
-                let _ = write_element(plan, query, column, value, context, &mut written);
+                let kind = query.fetch.outputs[column.output].kind;
+                let _ = write_element(plan, kind, value, context, &mut written);
             }
         }
         Ok(())
@@ -186,14 +192,8 @@ impl Gathering {
         if self.fetched > self.limits.rows_max {
             return Err(self.too_many_rows());
         }
-        let parameters = self.query()?.parameters;
         let bind = self.bind.bind();
-        let mut formats = Vec::new();
-        let mut values = Vec::new();
-        for (number, value) in bind.parameters.iter().enumerate().take(parameters) {
-            formats.push(bind.formats.of(number));
-            values.push(value.map(<[u8]>::to_vec));
-        }
+        let (mut formats, mut values) = self.parameters(self.query()?.parameters);
         for array in std::mem::take(&mut self.arrays) {
             formats.push(1);
             values.push(Some(array.into_value()));
@@ -201,12 +201,20 @@ impl Gathering {
         Ok(FinisherExecution {
             formats,
             values,
-            result_formats: match write_at(&self.statement.plan, self.index) {
+            result_formats: match &self.formats {
                 None => bind.result_formats.iter().collect(),
-                Some(_) => Box::new([1]),
+                Some(formats) => formats.clone(),
             },
             answer_size_max: self.limits.bytes_max,
         })
+    }
+
+    /// The formats and values of the client's parameters, of so many.
+    pub(super) fn parameters(&self, count: usize) -> (Vec<i16>, Vec<Option<Vec<u8>>>) {
+        let bind = self.bind.bind();
+        let all = bind.parameters.iter().enumerate().take(count);
+        let all = all.map(|(number, value)| (bind.formats.of(number), value.map(<[u8]>::to_vec)));
+        all.unzip()
     }
 
     fn too_many_rows(&self) -> StatementError {
@@ -232,8 +240,20 @@ impl Gathering {
     }
 }
 
+/// The type of the elements of an array, given that of the column that the server returns. None: it
+/// is one of users.
+pub(super) fn result_type(element: Element, type_oid: u32) -> Option<u32> {
+    let oid = match element {
+        Element::Opened(logical) if is_array(logical) => values::TEXT,
+        Element::Opened(logical) => values::oid(logical),
+        Element::Text => values::TEXT,
+        Element::Binary => type_oid,
+    };
+    (oid < FIRST_OF_USERS).then_some(oid)
+}
+
 /// Whether values are arrays: these become no array of arrays, but texts.
-fn is_array(logical: LogicalType) -> bool {
+pub(super) fn is_array(logical: LogicalType) -> bool {
     logical.opaque().is_some_and(OpaqueType::is_array)
 }
 
@@ -256,10 +276,12 @@ fn relation_of<'q>(
 }
 
 /// Writes an element of the array of a column. False: it is NULL.
-fn write_element(
+///
+/// # Errors
+/// It does not open, or its text is not known.
+pub(super) fn write_element(
     plan: &TextPlan,
-    query: &FinisherQuery,
-    column: &FetchedColumnPlan,
+    kind: OutputKind,
     value: Option<&[u8]>,
     context: &TextContext,
     out: &mut Vec<u8>,
@@ -267,7 +289,7 @@ fn write_element(
     let Some(bytes) = value else {
         return Ok(false);
     };
-    let sql_plan::OutputKind::Sealed(id) = query.fetch.outputs[column.output].kind else {
+    let OutputKind::Sealed(id) = kind else {
         out.extend_from_slice(bytes);
         return Ok(true);
     };

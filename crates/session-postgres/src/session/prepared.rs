@@ -125,7 +125,10 @@ impl Statements {
                     before: before.map(|(name, one)| (name, Some(one))).collect(),
                 });
             }
-            ObjectEffect::Declares { .. } | ObjectEffect::Closes(_) => return,
+            ObjectEffect::Declares { .. }
+            | ObjectEffect::Keeps(_)
+            | ObjectEffect::Scrolls(_)
+            | ObjectEffect::Closes(_) => return,
         };
         let name = name.as_bytes();
         let before = self.names.take(name);

@@ -38,6 +38,7 @@ use crate::session::names::Names;
 use crate::session::portals::{Portal, PortalState};
 
 mod copies;
+mod cursors;
 mod draws;
 mod extended;
 mod finisher;
@@ -50,6 +51,7 @@ mod shown;
 mod simple;
 mod steps;
 mod synced;
+mod upserts;
 
 use session_objects::DeclaredObjects;
 use simple::Script;

@@ -241,7 +241,7 @@ impl Shape {
 }
 
 /// The format of a column.
-fn format_at(formats: &[i16], visible: usize) -> i16 {
+pub(super) fn format_at(formats: &[i16], visible: usize) -> i16 {
     match formats {
         [] => 0,
         [one] => *one,

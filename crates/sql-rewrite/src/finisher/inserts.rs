@@ -7,6 +7,8 @@
 //! `ON CONFLICT`, `RETURNING` and the count of rows are the server's own. What is the same
 //! expression for all rows and stored in a plain column stays in that statement.
 //!
+//! `ON CONFLICT DO UPDATE` that computes from protected columns is in [`super::conflicts`].
+//!
 //! Invariant: a plain column gets only values that no protected column took part in ([`lineage`]).
 
 use sqlparser::ast::{
@@ -15,6 +17,7 @@ use sqlparser::ast::{
 };
 
 use super::Prepared;
+use super::conflicts::Conflicts;
 use super::lineage;
 use super::rows::{Cells, cast_of, expand_stars, width_of};
 use super::writes::note_types;
@@ -38,8 +41,30 @@ const ROWS: &str = "strongroom_rows";
 /// # Errors
 /// The finisher would do otherwise than the server.
 pub(crate) fn of_insert(insert: &Insert, schema: &Schema) -> Result<Plan, Refusal> {
-    let keeping = planned(insert, schema, true);
-    keeping.or_else(|refusal| planned(insert, schema, false).map_err(|_| refusal))
+    let keeping = planned(insert, schema, true, None);
+    let planned_alone =
+        keeping.or_else(|refusal| planned(insert, schema, false, None).map_err(|_| refusal));
+    let Err(refusal) = planned_alone else {
+        return planned_alone;
+    };
+    let is_upsert = matches!(
+        &insert.on,
+        Some(OnInsert::OnConflict(OnConflict {
+            action: OnConflictAction::DoUpdate(_),
+            ..
+        }))
+    );
+    let TableObject::TableName(name) = &insert.table else {
+        return Err(refusal);
+    };
+    if !is_upsert {
+        return Err(refusal);
+    }
+    let conflicts = Conflicts::of(insert, table_of(name, schema)?, schema)?;
+    // What the finisher computes may be a value of EXCLUDED.
+    let computing = planned(insert, schema, false, Some(&conflicts));
+    computing
+        .or_else(|refusal| planned(insert, schema, true, Some(&conflicts)).map_err(|_| refusal))
 }
 
 /// The same of an `INSERT` behind `WITH`.
@@ -64,14 +89,14 @@ pub(super) fn of_with(query: &Query, schema: &Schema) -> Result<Plan, Refusal> {
 }
 
 /// A column that is written.
-struct Target<'s> {
+pub(super) struct Target<'s> {
     name: ObjectName,
-    column: &'s crate::Column,
-    value: Value,
+    pub column: &'s crate::Column,
+    pub value: Value,
 }
 
 /// What a column gets.
-enum Value {
+pub(super) enum Value {
     /// A column of the finisher's answer.
     Computed,
     /// An expression that the server evaluates.
@@ -80,7 +105,12 @@ enum Value {
     Default,
 }
 
-fn planned(insert: &Insert, schema: &Schema, keeps: bool) -> Result<Plan, Refusal> {
+fn planned(
+    insert: &Insert,
+    schema: &Schema,
+    keeps: bool,
+    conflicts: Option<&Conflicts>,
+) -> Result<Plan, Refusal> {
     let TableObject::TableName(name) = &insert.table else {
         return Err(unsupported("INSERT into what is no table"));
     };
@@ -105,11 +135,96 @@ fn planned(insert: &Insert, schema: &Schema, keeps: bool) -> Result<Plan, Refusa
             columns.all(|index| own.columns[*index].protected.is_none())
         })
     });
+    check_public(&targets, is_plain, (&original, table), schema)?;
+    let (analysis, planned) = Analysis::run(schema, |analysis| {
+        if let Some(conflicts) = conflicts {
+            super::hide_constants(conflicts.query(), analysis)?;
+        }
+        let fetched = prepared.fetch(&[], analysis)?;
+        let written = write(insert, &targets, (table, conflicts), analysis)?;
+        let update = match conflicts {
+            Some(conflicts) => Some(conflicts.update((&targets, &written.2), analysis)?),
+            None => None,
+        };
+        Ok((fetched, written, update))
+    })?;
+    assembled(prepared, (analysis, planned), (&targets, table), conflicts)
+}
+
+/// What was planned: the fetch, the `INSERT` with its outputs and arrays, and the statement that
+/// writes a row which is there.
+type Parts = (
+    super::legs::Fetched,
+    (Statement, Outputs, Vec<InsertedColumn>),
+    Option<(Statement, Outputs, Vec<usize>)>,
+);
+
+fn assembled(
+    prepared: Prepared,
+    (analysis, parts): (Analysis, Parts),
+    (targets, table): (&[Target], &Table),
+    conflicts: Option<&Conflicts>,
+) -> Result<Plan, Refusal> {
+    let schema = analysis.schema;
+    let (fetched, (written, outputs, columns), update) = parts;
+    let rows = (targets, &*columns);
+    let pairs = match conflicts {
+        Some(conflicts) => Some((conflicts.query(), conflicts.shape(rows, schema)?)),
+        None => None,
+    };
+    let fires_triggers = analysis.fires_triggers;
+    let holes = analysis.holes.clone();
+    let mut query = prepared.plan(fetched, analysis, pairs)?;
+    query.effects.writes = Some((table.schema.clone(), table.name.clone()));
+    query.effects.forgets_locks = fires_triggers;
+    let translated = |mut statement: Statement, outputs| {
+        let template = template::of(&mut statement, schema.dialect)?;
+        let (template, holes, _) = template::compact(template, &holes, Vec::new());
+        Ok::<_, Refusal>(Translated {
+            template,
+            holes,
+            outputs,
+            parameter_types: query.fetch.parameter_types.clone(),
+            locks: None,
+        })
+    };
+    let upsert = match (conflicts, update) {
+        (Some(conflicts), Some((update, outputs, passed))) => {
+            let update = translated(update, output_list(outputs))?;
+            Some(conflicts.plan(rows, (update, passed), query.parameters, schema)?)
+        }
+        _ => None,
+    };
+    let outputs = match conflicts {
+        Some(conflicts) => conflicts.outputs(outputs.unwrap_or_default()),
+        None => output_list(outputs),
+    };
+    let write = translated(written, outputs)?;
+    Ok(Plan::FinisherWrite(Box::new(FinisherWrite {
+        query,
+        columns: Vec::new(),
+        inserted: Some(InsertedRows {
+            width: targets.len(),
+            columns,
+        }),
+        upsert,
+        write,
+        verb: "INSERT 0",
+    })))
+}
+
+/// Refuses a value for a plain column that a protected one may take part in.
+fn check_public(
+    targets: &[Target],
+    is_plain: bool,
+    (original, table): (&Query, &Table),
+    schema: &Schema,
+) -> Result<(), Refusal> {
     for (index, target) in targets.iter().enumerate() {
         let is_public = target.column.protected.is_some()
             || !matches!(target.value, Value::Computed)
             || is_plain
-            || lineage::is_public(&original, index, schema);
+            || lineage::is_public(original, index, schema);
         if !is_public {
             return Err(refuse(format!(
                 "a value that protected columns take part in would be stored in column \
@@ -119,34 +234,7 @@ fn planned(insert: &Insert, schema: &Schema, keeps: bool) -> Result<Plan, Refusa
             .with_hint("Protect the column, or leave it out."));
         }
     }
-    let (analysis, (fetched, mut written, outputs, columns)) = Analysis::run(schema, |analysis| {
-        let fetched = prepared.fetch(&[], analysis)?;
-        let (written, outputs, columns) = write(insert, &targets, table, analysis)?;
-        Ok((fetched, written, outputs, columns))
-    })?;
-    let template = template::of(&mut written, schema.dialect)?;
-    let (template, holes, _) = template::compact(template, &analysis.holes, Vec::new());
-    let fires_triggers = analysis.fires_triggers;
-    let mut query = prepared.plan(fetched, analysis)?;
-    query.effects.writes = Some((table.schema.clone(), table.name.clone()));
-    query.effects.forgets_locks = fires_triggers;
-    let write = Translated {
-        template,
-        holes,
-        outputs: output_list(outputs),
-        parameter_types: query.fetch.parameter_types.clone(),
-        locks: None,
-    };
-    Ok(Plan::FinisherWrite(Box::new(FinisherWrite {
-        query,
-        columns: Vec::new(),
-        inserted: Some(InsertedRows {
-            width: targets.len(),
-            columns,
-        }),
-        write,
-        verb: "INSERT 0",
-    })))
+    Ok(())
 }
 
 /// `GENERATED ALWAYS`: no value is computed for such a column.
@@ -347,7 +435,7 @@ fn cast_constant(
 fn write(
     insert: &Insert,
     targets: &[Target],
-    table: &Table,
+    (table, conflicts): (&Table, Option<&Conflicts>),
     analysis: &mut Analysis,
 ) -> Result<(Statement, Outputs, Vec<InsertedColumn>), Refusal> {
     let mut row = Vec::new();
@@ -377,14 +465,18 @@ fn write(
         }
         names.push(target.name.clone());
     }
-    if let Some(OnInsert::OnConflict(OnConflict {
-        action: OnConflictAction::DoUpdate(DoUpdate { assignments, .. }),
-        ..
-    })) = &insert.on
-    {
-        note_types(assignments, table, analysis)?;
-    }
     let mut written = insert.clone();
+    match (conflicts, &insert.on) {
+        (Some(conflicts), _) => conflicts.put(&mut written, analysis.schema),
+        (
+            None,
+            Some(OnInsert::OnConflict(OnConflict {
+                action: OnConflictAction::DoUpdate(DoUpdate { assignments, .. }),
+                ..
+            })),
+        ) => note_types(assignments, table, analysis)?,
+        (None, _) => {}
+    }
     written.columns = names;
     let mut source = super::legs::read("VALUES (1)", analysis.dialect())?;
     if let SetExpr::Values(values) = &mut *source.body

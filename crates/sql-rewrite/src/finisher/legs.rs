@@ -11,13 +11,13 @@ use sqlparser::ast::{
 };
 
 use super::semi_joins::SemiJoin;
-use crate::analysis::{Analysis, OutColumn};
+use crate::analysis::Analysis;
 use crate::dialect::postgres::finisher;
-use crate::{Dialect, Output, OutputKind, Refusal, Schema, Table};
+use crate::{ColumnId, Dialect, Output, OutputKind, Refusal, Schema, Table};
 use sql_plan::{Element, FetchedColumnPlan, FetchedRelation, unsupported};
 
 /// The only column of a relation of which no column is used: its rows are counted.
-const ROW: &str = "strongroom_row";
+pub(super) const ROW: &str = "strongroom_row";
 /// How often the fetch of a table is analysed to find out what the server can decide. Conditions
 /// beyond that stay behind.
 const ATTEMPTS_MAX: usize = 64;
@@ -114,13 +114,25 @@ pub(super) fn read(text: &str, dialect: Dialect) -> Result<Query, Refusal> {
 /// How a column of a relation is made from its array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ArrayColumn {
-    name: String,
+    pub name: String,
     /// The type of the column.
-    type_name: String,
-    /// Whether the array has texts, which are cast.
-    is_text: bool,
+    pub type_name: String,
+    pub array_type: ArrayType,
     /// The collation, unless it is that of the database.
-    collation: Option<String>,
+    pub collation: Option<String>,
+}
+
+/// What an array has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ArrayType {
+    /// Values of the type of the column.
+    Own,
+    /// Texts, which are cast.
+    Text,
+    /// Values of a type that is declared with the question, which are cast.
+    Declared,
+    /// There is none: the column is NULL.
+    Null,
 }
 
 /// A fetch that was planned.
@@ -235,7 +247,7 @@ fn analyse(leg: &Leg, locks: &[LockClause], analysis: &mut Analysis) -> Result<A
         columns.push(counted_row());
     }
     for (index, output) in leg.columns.iter().zip(outputs.iter().skip(columns.len())) {
-        columns.push(column(table, *index, output, schema)?);
+        columns.push(column(table, *index, output.sealed, schema)?);
     }
     Ok(Analysed { query, columns })
 }
@@ -304,7 +316,7 @@ fn located(dialect: Dialect) -> Vec<(OutputKind, Element, ArrayColumn)> {
         let array = ArrayColumn {
             name: (*name).to_owned(),
             type_name: type_name.to_owned(),
-            is_text: false,
+            array_type: ArrayType::Own,
             collation: None,
         };
         (OutputKind::Plain, Element::Binary, array)
@@ -312,30 +324,37 @@ fn located(dialect: Dialect) -> Vec<(OutputKind, Element, ArrayColumn)> {
     locators.collect()
 }
 
-fn counted_row() -> (OutputKind, Element, ArrayColumn) {
+pub(super) fn counted_row() -> (OutputKind, Element, ArrayColumn) {
     let array = ArrayColumn {
         name: ROW.to_owned(),
         type_name: "integer".to_owned(),
-        is_text: false,
+        array_type: ArrayType::Own,
         collation: None,
     };
     (OutputKind::Plain, Element::Binary, array)
 }
 
-fn column(
+/// A column of a table, which comes sealed or in clear.
+///
+/// # Errors
+/// The finisher does not know its type.
+pub(super) fn column(
     table: &Table,
     index: usize,
-    output: &OutColumn,
+    sealed: Option<ColumnId>,
     schema: &Schema,
 ) -> Result<(OutputKind, Element, ArrayColumn), Refusal> {
     let column = &table.columns[index];
     let name = schema.dialect.quote(&column.name).to_string();
-    if let Some(id) = output.sealed {
+    if let Some(id) = sealed {
         let logical = schema.column(id).logical;
         let array = ArrayColumn {
             name,
             type_name: logical.to_string(),
-            is_text: logical.opaque().is_some_and(OpaqueType::is_array),
+            array_type: match logical.opaque().is_some_and(OpaqueType::is_array) {
+                true => ArrayType::Text,
+                false => ArrayType::Own,
+            },
             collation: None,
         };
         return Ok((OutputKind::Sealed(id), Element::Opened(logical), array));
@@ -360,7 +379,10 @@ fn column(
     let array = ArrayColumn {
         name,
         type_name,
-        is_text,
+        array_type: match is_text {
+            true => ArrayType::Text,
+            false => ArrayType::Own,
+        },
         collation: known.and_then(|known| known.collation.clone()),
     };
     let element = match is_text {
@@ -376,7 +398,7 @@ fn of_server(server: &ServerLeg, dialect: Dialect) -> Result<Analysed, Refusal> 
         let array = ArrayColumn {
             name: Ident::with_quote('"', *name).to_string(),
             type_name: type_name.to_owned(),
-            is_text: false,
+            array_type: ArrayType::Own,
             collation: None,
         };
         Some((expression, (OutputKind::Plain, Element::Binary, array)))
@@ -488,25 +510,36 @@ pub(super) fn array_relation(name: &str, columns: &[ArrayColumn], number: &mut u
     let mut names = Vec::new();
     let mut arrays = Vec::new();
     let mut values = Vec::new();
+    let mut given = Vec::new();
     for column in columns {
-        *number += 1;
         let ArrayColumn {
             name, type_name, ..
         } = column;
-        let element = if column.is_text { "text" } else { type_name };
-        arrays.push(format!("CAST(${number} AS {element}[])"));
-        let mut value = name.clone();
-        if column.is_text {
-            value = format!("CAST({value} AS {type_name})");
-        }
+        let array = match column.array_type {
+            ArrayType::Own => Some(format!("CAST(${} AS {type_name}[])", *number + 1)),
+            ArrayType::Text => Some(format!("CAST(${} AS text[])", *number + 1)),
+            ArrayType::Declared => Some(format!("${}", *number + 1)),
+            ArrayType::Null => None,
+        };
+        let mut value = match column.array_type {
+            ArrayType::Own => name.clone(),
+            ArrayType::Text | ArrayType::Declared => format!("CAST({name} AS {type_name})"),
+            ArrayType::Null => format!("CAST(NULL AS {type_name})"),
+        };
         if let Some(collation) = &column.collation {
             value = format!("{value} COLLATE {collation}");
+        }
+        if let Some(array) = array {
+            *number += 1;
+            arrays.push(array);
+            given.push(name.as_str());
         }
         names.push(name.as_str());
         values.push(value);
     }
-    let (names, values, arrays) = (names.join(", "), values.join(", "), arrays.join(", "));
+    let (names, values) = (names.join(", "), values.join(", "));
+    let (given, arrays) = (given.join(", "), arrays.join(", "));
     format!(
-        "{name} ({names}) AS (SELECT {values} FROM unnest({arrays}) AS strongroom_rows ({names}))"
+        "{name} ({names}) AS (SELECT {values} FROM unnest({arrays}) AS strongroom_rows ({given}))"
     )
 }

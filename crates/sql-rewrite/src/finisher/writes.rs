@@ -231,7 +231,7 @@ fn planned(
     let (template, holes, _) = template::compact(template, &analysis.holes, Vec::new());
     let outputs: Vec<Output> = output_list(outputs);
     let fires_triggers = analysis.fires_triggers;
-    let mut query = found.plan(fetched, analysis)?;
+    let mut query = found.plan(fetched, analysis, None)?;
     if verb == "UPDATE" {
         query.fetch.template = locked_as_written(query.fetch.template);
     }
@@ -248,6 +248,7 @@ fn planned(
         query,
         columns,
         inserted: None,
+        upsert: None,
         write,
         verb,
     })))

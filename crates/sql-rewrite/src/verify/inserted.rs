@@ -13,7 +13,7 @@ use sqlparser::ast::{
 };
 
 use super::Doubt;
-use crate::dialect::postgres::finisher::{SERVER_RELATION, is_of_a_row};
+use crate::dialect::postgres::finisher::{PAIRS_RELATION, SERVER_RELATION, is_of_a_row};
 use crate::walk;
 use crate::{
     ColumnId, Dialect, FinisherQuery, FinisherWrite, Form, InsertedColumn, InsertedRows,
@@ -40,10 +40,11 @@ pub(super) fn check(
     let is_all_plain = relations
         .values()
         .all(|columns| columns.iter().all(|(_, is_protected)| !is_protected));
-    let has_others = text
-        .with
-        .as_ref()
-        .is_some_and(|with| with.cte_tables.len() > relations.len());
+    // The query over pairs of rows comes last, and no relation of the plan has its name.
+    let ctes = text.with.iter().flat_map(|with| &with.cte_tables);
+    let is_pairs = |cte: &Cte| dialect.fold(&cte.alias.name) == PAIRS_RELATION;
+    let pairs = usize::from(plan.upsert.is_some() && ctes.clone().last().is_some_and(is_pairs));
+    let has_others = ctes.count() > relations.len() + pairs;
     for hole in &plan.write.holes {
         let Source::Computed(index) = hole.source else {
             continue;

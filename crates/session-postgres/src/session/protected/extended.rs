@@ -143,6 +143,14 @@ impl Protected {
         if name.is_empty() {
             return Ok(());
         }
+        self.check_held(size)
+    }
+
+    /// Refuses to hold so many bytes more than the portals and cursors of the session do.
+    ///
+    /// # Errors
+    /// That is too much.
+    pub(super) fn check_held(&self, size: usize) -> Result<(), StatementError> {
         let kept = self.portals.named().map(|(_, portal)| match &portal.state {
             PortalState::Kept(bind) => bind.size(),
             PortalState::Answer(answer) => answer.size(),
@@ -150,11 +158,12 @@ impl Protected {
             PortalState::Bound { .. } | PortalState::Done => 0,
         });
         let bytes_max = self.schema.shared().finish_bytes_max();
-        if kept.sum::<usize>() + size <= bytes_max {
+        if kept.sum::<usize>() + self.objects.size() + size <= bytes_max {
             return Ok(());
         }
-        let message = format!("the portals of the session hold more than {bytes_max} bytes");
-        let hint = "Close portals, or raise max_finish_bytes in the proxy's configuration.";
+        let message =
+            format!("the portals and cursors of the session hold more than {bytes_max} bytes");
+        let hint = "Close some, or raise max_finish_bytes in the proxy's configuration.";
         Err(StatementError::limit(message).hint(hint))
     }
 
@@ -223,6 +232,10 @@ impl Protected {
         let found = match target {
             Target::Statement(name) => match self.statements.get(name).cloned() {
                 Some(statement) if statement.plan.takes_steps() => {
+                    let none = KeptBind::default();
+                    if self.describe_scroll(&statement.plan, none.bind().result_formats, true) {
+                        return;
+                    }
                     if self.describe_gathered(&statement, outputs) {
                         return;
                     }
@@ -254,9 +267,12 @@ impl Protected {
                     }
                     PortalState::Done => Err((SqlState::INVALID_CURSOR_NAME, name)),
                 },
-                None => match self.shape_of_cursor(name) {
-                    Ok(shape) => Ok(Expected::DescribePortal(shape)),
-                    Err(failure) => return self.fail(failure, outputs),
+                None => match self.columns_of_cursor(name) {
+                    Some(said) => Ok(Expected::DescribeCursor(said)),
+                    None => match self.shape_of_cursor(name) {
+                        Ok(shape) => Ok(Expected::DescribePortal(shape)),
+                        Err(failure) => return self.fail(failure, outputs),
+                    },
                 },
             },
         };
@@ -329,7 +345,8 @@ impl Protected {
         bind: &Bind<'_>,
         outputs: &mut Outputs<'_>,
     ) {
-        if self.describe_gathered_portal(statement, bind, outputs)
+        if self.describe_scroll(&statement.plan, bind.result_formats, false)
+            || self.describe_gathered_portal(statement, bind, outputs)
             || self.describe_answer(statement, bind, outputs)
         {
             return;
@@ -422,7 +439,8 @@ impl Protected {
             }
             PortalState::Kept(bind) => {
                 let bind = Arc::clone(bind);
-                match self.ask_of_bind(&statement, &bind.bind(), outputs) {
+                let asked = self.ask_of_bind(&statement, &bind.bind(), outputs);
+                match asked.and_then(|asked| Ok(asked || self.ask_of_cursors(&statement)?)) {
                     Ok(false) => {}
                     Ok(true) => return Ok(()),
                     Err(failure) => {

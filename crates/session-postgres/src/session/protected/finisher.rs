@@ -2,6 +2,7 @@
 //! are fetched, and the client gets the finisher's answer.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use semantics_postgres::Wanted;
@@ -12,6 +13,7 @@ use sql_plan::{FinisherQuery, FinisherWrite, InsertedColumn, InsertedRows, Liter
 use wire_postgres::frontend::{self, Bind, Execute, KeptBind, Target, write_execute, write_target};
 use wire_postgres::{backend, values};
 
+use super::cursors::kept_at;
 use super::steps::RowsToWrite;
 use super::{Outputs, Protected};
 use crate::finisher::{Described, FinisherAnswer, FinisherRequest, FinisherRows};
@@ -64,6 +66,14 @@ impl Protected {
                 };
                 self.take_found(*gathering, rows, outputs)
             }
+            Some(Asked::Pairs(upserting)) => {
+                let rows = match answer {
+                    FinisherAnswer::Rows(rows) => Ok(rows),
+                    FinisherAnswer::Failed(failure) => Err(failure),
+                    FinisherAnswer::Described(_) => Err(found::unasked()),
+                };
+                self.take_pairs(*upserting, rows, outputs)
+            }
             Some(Asked::Forms(questions)) => self.forms_answered(questions, answer, outputs),
         }
     }
@@ -79,6 +89,11 @@ impl Protected {
         let plan = Arc::clone(&gathering.statement.plan);
         let write = write_at(&plan, gathering.index);
         let done = rows.and_then(|mut rows| match write {
+            None if kept_at(&plan, gathering.index).is_some() => {
+                self.pipeline.open();
+                self.declare_found(&gathering, rows, outputs)?;
+                Ok(true)
+            }
             None => {
                 self.pipeline.open();
                 self.give_rows(gathering, rows, outputs);
@@ -190,7 +205,20 @@ impl Protected {
         statement: &Statement,
         types: &[u32],
     ) -> Result<Known, StatementError> {
-        let Some(query) = query_at(&statement.plan, 0) else {
+        self.known_at(statement, 0, types)
+    }
+
+    /// The same of the statement at an index.
+    ///
+    /// # Errors
+    /// The finisher refuses the query.
+    pub(super) fn known_at(
+        &mut self,
+        statement: &Statement,
+        index: usize,
+        types: &[u32],
+    ) -> Result<Known, StatementError> {
+        let Some(query) = query_at(&statement.plan, index) else {
             return Ok(Known::Plain);
         };
         let types = &*with_declared(types, query);
@@ -227,11 +255,8 @@ impl Protected {
         let plan = Arc::clone(&statement.plan);
         let query = query_at(&plan, index).ok_or_else(StatementError::other_plan)?;
         let bind = kept.bind();
-        let at = ServerStatement {
-            index,
-            role: Role::Write,
-        };
-        let may_return = write_at(&plan, index).is_some() && may_return_rows(statement, at);
+        let answering = plan.answering(index);
+        let may_return = answering.is_some_and(|at| may_return_rows(statement, at));
         if execute.rows_max > 0 && may_return {
             let message = "RETURNING in portions is not supported for a statement whose rows the \
                            finisher finds";
@@ -240,6 +265,34 @@ impl Protected {
         }
         self.apply_effects(&plan, index);
         let context = self.note_time();
+        let is_write = write_at(&plan, index).is_some();
+        let declares = kept_at(&plan, index).is_some();
+        let formats_of_answer = match (is_write, declares) {
+            (true, _) => Some(Box::from([1])),
+            (false, true) => Some(self.cursor_formats(statement, index)?),
+            (false, false) => None,
+        };
+        let mut gathering = Gathering {
+            statement: Arc::clone(statement),
+            index,
+            portal: execute.portal.into(),
+            rows_max: usize::try_from(execute.rows_max)
+                .ok()
+                .filter(|&rows| rows > 0),
+            limits: self.limits(),
+            arrays: Vec::new(),
+            fetched: 0,
+            failure: None,
+            is_synced: false,
+            formats: formats_of_answer,
+            bind: Arc::clone(&kept),
+        };
+        // In a transaction that has failed the server says so. Nothing is sent to the client before
+        // the server has answered what is written.
+        if query.is_of_no_row && is_write && !self.transaction.has_failed() {
+            gathering.take_no_row();
+            return self.end_gathering(Box::new(gathering));
+        }
         let inputs = inputs_of(index, &bind, &context);
         let name = self.name_of_front(statement, index, &bind, outputs);
         let at = ServerStatement {
@@ -252,23 +305,9 @@ impl Protected {
         let portal = Target::Portal(execute.portal);
         write_target(frontend::kind::DESCRIBE, portal, outputs.to_server);
         write_execute(execute.portal, self.fetched_max(), outputs.to_server);
-        let gathering = Gathering {
-            statement: Arc::clone(statement),
-            index,
-            portal: execute.portal.into(),
-            rows_max: usize::try_from(execute.rows_max)
-                .ok()
-                .filter(|&rows| rows > 0),
-            limits: self.limits(),
-            arrays: Vec::new(),
-            fetched: 0,
-            failure: None,
-            is_synced: false,
-            bind: Arc::clone(&kept),
-        };
         let step = Step::Gather(Box::new(gathering));
         // Behind the client's Sync nothing could be written in the same transaction.
-        match self.script.is_some() || write_at(&plan, index).is_some() {
+        match self.script.is_some() || is_write || declares {
             true => self.wait(step, outputs),
             false => self.wait_with_sync(step),
         }
@@ -303,9 +342,11 @@ impl Protected {
         Ok(())
     }
 
-    /// The types of the arrays that insert rows, as the finisher has described them.
+    /// The types of what the finisher has computed, as it has described them: of the arrays that
+    /// insert rows, and of values that another statement takes of these rows.
     pub(super) fn array_types(&mut self, statement: &Statement, at: ServerStatement) -> Vec<u32> {
-        let plan = write_at(&statement.plan, at.index).filter(|_| at.role == Role::Write);
+        let is_write = matches!(at.role, Role::Write | Role::Update);
+        let plan = write_at(&statement.plan, at.index).filter(|_| is_write);
         let Some((plan, inserted)) = plan.and_then(|plan| Some((plan, plan.inserted.as_ref()?)))
         else {
             return Vec::new();
@@ -313,6 +354,10 @@ impl Protected {
         let types = types_of(statement, &plan.query);
         let described = self.pipeline.finisher().described(&plan.query.text, &types);
         let described = described.ok().flatten();
+        if let (Role::Update, Some(upsert)) = (at.role, &plan.upsert) {
+            let described = described.as_ref().map(|own| own.row_description.as_slice());
+            return found::passed_types(upsert, inserted, described.unwrap_or_default());
+        }
         let types = described
             .and_then(|described| found::array_types(inserted, &described.row_description).ok());
         // Otherwise the server says that it cannot determine a type.
@@ -322,12 +367,12 @@ impl Protected {
     /// Inserts the rows that the finisher has computed.
     fn insert_found(
         &mut self,
-        gathering: &Gathering,
+        gathering: Gathering,
         (plan, inserted): (&FinisherWrite, &InsertedRows),
         rows: &FinisherRows,
         outputs: &mut Outputs<'_>,
     ) -> Result<(), StatementError> {
-        let statement = &gathering.statement;
+        let statement = &Arc::clone(&gathering.statement);
         let limits = (self.settings.context(), gathering.limits.bytes_max);
         let arrays = found::read_inserted(&statement.plan, inserted, rows, limits)?;
         let arrays = arrays.ok_or_else(|| gathering.too_many_bytes())?;
@@ -339,6 +384,9 @@ impl Protected {
             row_description: rows.row_description.clone(),
         };
         self.pipeline.finisher().keep_columns(key, described);
+        if plan.upsert.is_some() {
+            return self.begin_upsert(gathering, arrays, outputs);
+        }
         let at = ServerStatement {
             index: gathering.index,
             role: Role::Write,
@@ -364,6 +412,7 @@ impl Protected {
             count: 0,
             verb: plan.verb,
             shape,
+            others: VecDeque::new(),
         }));
         Ok(())
     }
@@ -379,7 +428,7 @@ impl Protected {
         let plan = write_at(&statement.plan, gathering.index);
         let plan = plan.ok_or_else(StatementError::other_plan)?;
         if let Some(inserted) = &plan.inserted {
-            return self.insert_found(&gathering, (plan, inserted), rows, outputs);
+            return self.insert_found(gathering, (plan, inserted), rows, outputs);
         }
         let changed = found::read_changes(&statement.plan, plan, rows, self.settings.context())?;
         let at = ServerStatement {
@@ -414,6 +463,7 @@ impl Protected {
             count: 0,
             verb: plan.verb,
             shape,
+            others: VecDeque::new(),
         }));
         Ok(())
     }
@@ -454,12 +504,11 @@ impl Protected {
         let types = &described.parameter_types;
         let types = &types[..types.len().min(count)];
         backend::write_parameter_description(types, &mut said);
-        let at = ServerStatement {
-            index: 0,
-            role: Role::Write,
-        };
         let is_write = write_at(&statement.plan, 0).is_some();
-        if is_write && may_return_rows(statement, at) {
+        if let Some(at) = statement.plan.answering(0)
+            && is_write
+            && may_return_rows(statement, at)
+        {
             self.answers.push(Expected::ProxyReply(said));
             self.describe_own(statement, at, outputs);
             let empty = KeptBind::default();
@@ -468,7 +517,7 @@ impl Protected {
                 .push(Expected::DescribeRows(shape, Box::default()));
             return true;
         }
-        match is_write {
+        match is_write || kept_at(&statement.plan, 0).is_some() {
             true => backend::write_empty(backend::kind::NO_DATA, &mut said),
             false => write_description(&described.row_description, &[], &mut said),
         }
@@ -491,7 +540,10 @@ impl Protected {
             Ok(Known::Described(described)) => {
                 let formats: Vec<i16> = bind.result_formats.iter().collect();
                 let mut said = Vec::new();
-                write_description(&described.row_description, &formats, &mut said);
+                match kept_at(&statement.plan, 0) {
+                    Some(_) => backend::write_empty(backend::kind::NO_DATA, &mut said),
+                    None => write_description(&described.row_description, &formats, &mut said),
+                }
                 self.answers.push(Expected::ProxyReply(said));
             }
             Err(failure) => self.fail(failure, outputs),

@@ -11,6 +11,7 @@ use sql_plan::Form;
 use wire_postgres::frontend::{Bind, KeptBind};
 use wire_postgres::{HEADER_SIZE, Header, backend};
 
+use super::simple::of_query;
 use super::{Outputs, Protected};
 use crate::finisher::{FinisherAnswer, FinisherRequest};
 use crate::session::End;
@@ -25,7 +26,13 @@ use crate::session::step::Step;
 /// How many bytes of rows one question is for, at about.
 const AHEAD_MAX: usize = 256 * 1024;
 
-const ROLES: [Role; 4] = [Role::Only, Role::Read, Role::Write, Role::WriteByKey];
+const ROLES: [Role; 5] = [
+    Role::Only,
+    Role::Read,
+    Role::Write,
+    Role::WriteByKey,
+    Role::Update,
+];
 
 impl Protected {
     /// Asks for other forms of the values of a client's message, if some are not known. True: the
@@ -56,15 +63,10 @@ impl Protected {
         plan: &Arc<TextPlan>,
         outputs: &mut Outputs<'_>,
     ) -> Result<bool, StatementError> {
-        let statement = Statement {
-            text: Box::default(),
-            types: Box::default(),
-            plan: Arc::clone(plan),
-        };
         let empty = KeptBind::default();
         let all = 0..plan.planned.len();
         Ok(
-            self.ask_of_client(&statement, all.clone(), &empty.bind(), &[])?
+            self.ask_of_client(&of_query(plan), all.clone(), &empty.bind(), &[])?
                 || self.draw_for(plan, all, outputs)?,
         )
     }
@@ -181,15 +183,20 @@ impl Protected {
                 None => return Ok(None),
             },
             Some(Expected::Step(step)) => {
-                let Step::Gather(gathering) = &**step else {
-                    return Ok(None);
-                };
-                if !gathering.asks() {
-                    return Ok(None);
-                }
                 let context = self.settings.noting_context();
-                for body in bodies(backend::kind::DATA_ROW, bytes).take(count) {
-                    gathering.note_texts(body, &context)?;
+                let bodies = bodies(backend::kind::DATA_ROW, bytes).take(count);
+                match &**step {
+                    Step::Gather(gathering) if gathering.asks() => {
+                        for body in bodies {
+                            gathering.note_texts(body, &context)?;
+                        }
+                    }
+                    Step::Upsert(upserting) if upserting.gathering.statement.plan.has_opaque => {
+                        for (others, body) in bodies.enumerate() {
+                            upserting.note_texts(others, body, &context)?;
+                        }
+                    }
+                    _ => return Ok(None),
                 }
                 return Ok(context.opaque.take_wanted());
             }
@@ -282,6 +289,10 @@ impl Protected {
                         let (gathering, rows) = *found;
                         self.take_found(gathering, Ok(rows), outputs)
                     }
+                    Purpose::Update(found) => {
+                        let (upserting, rows) = *found;
+                        self.take_pairs(upserting, Ok(rows), outputs)
+                    }
                 }
             }
             Err(failure) => match questions.take_purpose() {
@@ -296,6 +307,10 @@ impl Protected {
                 Purpose::Write(found) => {
                     let (gathering, _) = *found;
                     self.take_found(gathering, Err(failure), outputs)
+                }
+                Purpose::Update(found) => {
+                    let (upserting, _) = *found;
+                    self.take_pairs(upserting, Err(failure), outputs)
                 }
             },
         }

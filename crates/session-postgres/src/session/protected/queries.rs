@@ -9,10 +9,13 @@ use session_core::{Statement, StatementError, finish_at, subject};
 use wire_postgres::backend;
 use wire_postgres::frontend::{self, Bind, Execute, KeptBind, Target, write_execute, write_target};
 
+use super::reply::unexpected;
 use super::{Outputs, Protected};
+use crate::session::End;
 use crate::session::answers::{DescribeFinish, Expected, Unseen};
 use crate::session::finishing::{self, Finishing, Progress, give};
 use crate::session::portals::PortalState;
+use crate::session::rows::RowError;
 use crate::session::statements::{StatementMessages, inputs_of};
 use crate::session::step::Step;
 
@@ -157,6 +160,46 @@ impl Protected {
         };
         self.wait_for_columns(described, outputs);
         true
+    }
+
+    /// Takes an answer to Describe of a query that the proxy finishes. True: it was the last one.
+    pub(super) fn finish_answer(
+        &mut self,
+        kind: u8,
+        body: &[u8],
+        outputs: &mut Outputs<'_>,
+    ) -> Result<bool, End> {
+        use backend::kind as k;
+        let Some(Expected::DescribeFinish(described)) = self.answers.front() else {
+            return Err(unexpected());
+        };
+        let DescribeFinish {
+            statement,
+            formats,
+            has_parameters,
+        } = described;
+        match kind {
+            k::PARAMETER_DESCRIPTION if *has_parameters => {
+                let front = statement.plan.front(0).ok_or_else(unexpected)?;
+                statement.write_parameters(front, body, outputs.to_client)?;
+            }
+            k::PARAMETER_DESCRIPTION => {}
+            k::ROW_DESCRIPTION => {
+                let out = &mut *outputs.to_client;
+                let written = finishing::write_description(statement, 0, body, formats, out);
+                self.pipeline.open();
+                match written {
+                    Err(RowError::Statement(failure)) if !failure.ends_session => {
+                        self.answers.pop();
+                        self.fail(failure, outputs);
+                        return Ok(false);
+                    }
+                    written => written?,
+                }
+            }
+            _ => return Err(unexpected()),
+        }
+        Ok(kind != k::PARAMETER_DESCRIPTION)
     }
 
     /// Makes messages wait for the columns, which determine whether the statement fails.

@@ -7,11 +7,10 @@ use wire_postgres::backend::{self, Failure};
 use super::loads::{draw_failed, load_failed};
 use super::{Outputs, Protected};
 use crate::session::End;
-use crate::session::answers::{DescribeFinish, Expected, Unseen, is_query};
+use crate::session::answers::{Expected, Unseen, is_query};
 use crate::session::failure::write_error;
-use crate::session::finishing;
 use crate::session::prepared::ChangedBy;
-use crate::session::rows::{self, RowError};
+use crate::session::rows;
 use crate::session::statements::StatementMessages;
 
 impl Protected {
@@ -44,6 +43,10 @@ impl Protected {
             (Expected::Query(..), _) => return self.query_answer(kind, message, outputs),
             (Expected::DescribePart(_), _) => self.part_answer(kind, message, outputs)?,
             (Expected::DescribeStatement(_), _) => self.description(kind, message, outputs)?,
+            (Expected::DescribeCursor(said), k::ROW_DESCRIPTION | k::NO_DATA) => {
+                outputs.to_client.extend_from_slice(said);
+                true
+            }
             (Expected::DescribePortal(_) | Expected::DescribeRows(..), _) => {
                 self.columns(kind, message, outputs)?
             }
@@ -183,46 +186,6 @@ impl Protected {
         Ok(true)
     }
 
-    /// Takes an answer to Describe of a query that the proxy finishes. True: it was the last one.
-    fn finish_answer(
-        &mut self,
-        kind: u8,
-        body: &[u8],
-        outputs: &mut Outputs<'_>,
-    ) -> Result<bool, End> {
-        use backend::kind as k;
-        let Some(Expected::DescribeFinish(described)) = self.answers.front() else {
-            return Err(unexpected());
-        };
-        let DescribeFinish {
-            statement,
-            formats,
-            has_parameters,
-        } = described;
-        match kind {
-            k::PARAMETER_DESCRIPTION if *has_parameters => {
-                let front = statement.plan.front(0).ok_or_else(unexpected)?;
-                statement.write_parameters(front, body, outputs.to_client)?;
-            }
-            k::PARAMETER_DESCRIPTION => {}
-            k::ROW_DESCRIPTION => {
-                let out = &mut *outputs.to_client;
-                let written = finishing::write_description(statement, 0, body, formats, out);
-                self.pipeline.open();
-                match written {
-                    Err(RowError::Statement(failure)) if !failure.ends_session => {
-                        self.answers.pop();
-                        self.fail(failure, outputs);
-                        return Ok(false);
-                    }
-                    written => written?,
-                }
-            }
-            _ => return Err(unexpected()),
-        }
-        Ok(kind != k::PARAMETER_DESCRIPTION)
-    }
-
     /// Takes an answer to Describe of a part of a statement. True: it was the last one.
     fn part_answer(
         &mut self,
@@ -311,7 +274,12 @@ impl Protected {
             return Err(unexpected());
         };
         match kind {
-            k::BIND_COMPLETE | k::CLOSE_COMPLETE => {}
+            k::BIND_COMPLETE => {
+                if let Some(others) = writes.others.pop_front() {
+                    outputs.to_client.extend_from_slice(&others);
+                }
+            }
+            k::CLOSE_COMPLETE => {}
             k::DATA_ROW => match &writes.shape {
                 Some(shape) => shape.write_row(body, self.settings.context(), outputs.to_client)?,
                 None => outputs.to_client.extend_from_slice(message),
@@ -326,6 +294,9 @@ impl Protected {
                     self.locks.forget();
                 }
                 if left == 0 {
+                    for others in writes.others.drain(..) {
+                        outputs.to_client.extend_from_slice(&others);
+                    }
                     backend::write_command_complete(&format!("{verb} {total}"), outputs.to_client);
                     return Ok(true);
                 }

@@ -1,9 +1,12 @@
 //! Objects that SQL declares and drops by name, and how transactions end, which drops some of them.
 
+use std::collections::VecDeque;
+
 use sql_plan::{Effects, ObjectEffect};
 use sql_rewrite::Objects;
 
 use super::{Outputs, Protected};
+use crate::session::cursors::Cursors;
 use crate::session::prepared::ChangedBy;
 
 /// What SQL has declared, such as cursors, and how its transactions ended.
@@ -11,6 +14,9 @@ use crate::session::prepared::ChangedBy;
 pub(super) struct DeclaredObjects {
     objects: Objects,
     ending: Ending,
+    cursors: Cursors,
+    /// The cursors of each `CLOSE` that the server has not answered.
+    closing: VecDeque<Option<String>>,
 }
 
 impl DeclaredObjects {
@@ -29,8 +35,30 @@ impl DeclaredObjects {
         self.objects.has_cursor(name)
     }
 
+    /// The cursors whose rows are kept.
+    pub(super) fn cursors(&mut self) -> &mut Cursors {
+        &mut self.cursors
+    }
+
+    /// How many bytes these hold.
+    pub(super) fn size(&self) -> usize {
+        self.cursors.size()
+    }
+
+    /// Notes that the server has closed cursors.
+    fn note_closed(&mut self) {
+        let Some(name) = self.closing.pop_front() else {
+            return;
+        };
+        self.objects.note_closed(name.as_deref());
+        let objects = &self.objects;
+        self.cursors.retain(|name| objects.keeps(name));
+    }
+
     /// Notes an error of the server.
     pub(super) fn note_error(&mut self) {
+        // What was sent behind it may have been skipped.
+        self.closing.clear();
         self.ending.note_error();
     }
 
@@ -43,6 +71,8 @@ impl DeclaredObjects {
     fn end_transactions(&mut self) {
         let ending = std::mem::take(&mut self.ending);
         self.objects.end_transactions(!ending.may_stay);
+        let objects = &self.objects;
+        self.cursors.retain(|name| objects.keeps(name));
     }
 }
 
@@ -81,9 +111,17 @@ impl Protected {
                 ObjectEffect::Prepares { .. }
                 | ObjectEffect::PreparesPlain(_)
                 | ObjectEffect::Deallocates(_) => self.statements.note(effect, batch),
-                ObjectEffect::Declares { .. } | ObjectEffect::Closes(_) => {
+                ObjectEffect::Declares { name, .. } => {
+                    // If the server takes it, the cursor of that name is another one.
+                    self.objects.cursors.remove(name);
                     self.objects.objects.note_effect(effect);
                 }
+                ObjectEffect::Closes(name) => {
+                    self.objects.closing.push_back(name.clone());
+                    self.objects.objects.note_effect(effect);
+                }
+                ObjectEffect::Keeps(_) => self.objects.objects.note_effect(effect),
+                ObjectEffect::Scrolls(_) => {}
             }
         }
     }
@@ -97,11 +135,15 @@ impl Protected {
         match tag {
             // Clients may send more before ReadyForQuery comes.
             b"COMMIT" => self.schema.publish_changes(),
+            b"CLOSE CURSOR" | b"CLOSE CURSOR ALL" => self.objects.note_closed(),
             b"PREPARE" => self.statements.confirm(ChangedBy::Prepare),
             b"DEALLOCATE" => self.statements.confirm(ChangedBy::Deallocate),
             b"DEALLOCATE ALL" | b"DISCARD ALL" => {
                 self.statements.confirm(ChangedBy::Deallocate);
                 self.own.forget_all();
+                if tag == b"DISCARD ALL" {
+                    self.objects.note_closed();
+                }
             }
             _ => {}
         }

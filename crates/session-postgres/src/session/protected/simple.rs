@@ -44,7 +44,12 @@ impl Protected {
             Ok(planned)
         });
         let asked = match &planned {
-            Ok((plan, _)) => self.ask_of_query(plan, outputs),
+            Ok((plan, _)) => self
+                .ask_of_query(plan, outputs)
+                .and_then(|asked| match asked {
+                    true => Ok(true),
+                    false => self.ask_of_cursors(&of_query(plan)),
+                }),
             Err(_) => Ok(false),
         };
         let planned = match asked {
@@ -117,13 +122,8 @@ impl Protected {
             return None;
         }
         let lock = plan.translated(front)?.locks.as_ref()?;
-        let statement = Statement {
-            text: Box::default(),
-            types: Box::default(),
-            plan: Arc::clone(plan),
-        };
         RowName::new(
-            &statement,
+            &of_query(plan),
             front,
             lock,
             &Inputs::new(0, Vec::new(), self.settings.context()),
@@ -192,12 +192,14 @@ impl Protected {
                     let message = format!("{message} is not supported");
                     self.fail(StatementError::unsupported(message), outputs);
                 }
-                Plan::Pass(_) | Plan::One(..) => {
+                Plan::Pass(_) | Plan::One(..) if !has_steps(&one.plan) => {
                     if let Err(failure) = self.send_of_script(&statement, index, outputs) {
                         self.fail(failure, outputs);
                     }
                 }
-                Plan::ReadModifyWrite(_)
+                Plan::Pass(_)
+                | Plan::One(..)
+                | Plan::ReadModifyWrite(_)
                 | Plan::Finish(_)
                 | Plan::Finisher(_)
                 | Plan::FinisherWrite(_) => {
@@ -266,4 +268,18 @@ impl Protected {
         self.note_sync();
         self.answers.push(Expected::Sync);
     }
+}
+
+/// The statement of a Query, without its text.
+pub(super) fn of_query(plan: &Arc<TextPlan>) -> Statement {
+    Statement {
+        text: Box::default(),
+        types: Box::default(),
+        plan: Arc::clone(plan),
+    }
+}
+
+/// Whether a statement that is sent as it is takes a step all the same.
+fn has_steps(plan: &Plan) -> bool {
+    plan.effects().scroll().is_some()
 }

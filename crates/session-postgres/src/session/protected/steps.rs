@@ -6,6 +6,7 @@
 //! Query, so that they are one transaction even outside of a block.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use semantics_postgres::TextContext;
@@ -45,6 +46,12 @@ impl Protected {
             Some(Plan::Finisher(_) | Plan::FinisherWrite(_)) => {
                 self.begin_gathering(statement, index, bind, execute, outputs)
             }
+            Some(Plan::One(_, effects)) if effects.scroll().is_some() => {
+                let kept = bind.bind();
+                let name = self.name_of_front(statement, index, &kept, outputs);
+                let formats = kept.result_formats;
+                self.begin_scroll((statement, index), formats, &name, execute, outputs)
+            }
             _ => {
                 let message = "this statement takes steps that are not supported";
                 Err(StatementError::unsupported(message))
@@ -67,6 +74,12 @@ impl Protected {
             Step::Modify(modify) => self.end_modify(modify, outputs),
             Step::Finish(finishing) => self.end_finish(finishing, outputs),
             Step::Gather(gathering) => self.end_gathering(gathering),
+            Step::Upsert(upserting) => self.end_upsert(upserting, outputs),
+            Step::Declare(declaring) => {
+                self.end_declare(*declaring, outputs);
+                Ok(())
+            }
+            Step::Scroll(scrolling) => self.end_scroll(*scrolling, outputs),
         };
         match ended {
             Err(failure) if failure.ends_session => return Err(End(failure_of(failure))),
@@ -174,6 +187,7 @@ impl Protected {
             count: 0,
             verb: "UPDATE",
             shape,
+            others: VecDeque::new(),
         }));
         self.locks.write_row(row, computation.columns(computed));
         Ok(true)
@@ -242,6 +256,7 @@ impl Protected {
             count: 0,
             verb: "UPDATE",
             shape,
+            others: VecDeque::new(),
         }));
         self.note_written(step.changes);
         Ok(())
@@ -320,7 +335,7 @@ impl RowsToWrite<'_> {
 }
 
 /// Closes a named portal before it is bound again.
-fn close_portal(portal: &[u8], outputs: &mut Outputs<'_>) {
+pub(super) fn close_portal(portal: &[u8], outputs: &mut Outputs<'_>) {
     if !portal.is_empty() {
         let target = Target::Portal(portal);
         write_target(frontend::kind::CLOSE, target, outputs.to_server);

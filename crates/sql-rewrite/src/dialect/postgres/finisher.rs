@@ -118,6 +118,11 @@ const OF_CATALOGUE: &[&str] = &[
 pub(crate) const SERVER_RELATION: &str = "strongroom_server";
 /// The query of the fetch that locks the rows which are written.
 pub(crate) const LOCKED_RELATION: &str = "strongroom_locked";
+/// The query over pairs of rows of `ON CONFLICT DO UPDATE`, beside the one that computes rows to
+/// insert: it is there for the types of its parameters, and no other query names it.
+pub(crate) const PAIRS_RELATION: &str = "strongroom_pairs";
+/// The query of a cursor.
+pub(crate) const CURSOR_RELATION: &str = "strongroom_cursor";
 /// The types of [`ROW_LOCATOR`](super::names::ROW_LOCATOR).
 pub(crate) const LOCATOR_TYPES: [&str; 2] = ["tid", "oid"];
 /// The start of the names of the finisher's relations.

@@ -16,9 +16,10 @@ use crate::dialect::lexeme::{Lexeme, Part};
 use crate::dialect::postgres::names::{cut, folded, quoted};
 use crate::dialect::postgres::parse::parse;
 use crate::{Effects, ObjectEffect, Output, Piece, Plan, Refusal, Template, Translated};
-use sql_plan::{refuse, unsupported};
+use sql_plan::{Scroll, refuse, unsupported};
 
 mod arguments;
+mod cursors;
 
 /// Fails when it is executed, and is no part of a transaction: the proxy knows what was meant.
 const PLACEHOLDER: &str = "SELECT pg_catalog.current_setting('strongroom.prepared')";
@@ -30,11 +31,14 @@ pub struct Objects {
     knows_messages: bool,
     prepared: HashMap<String, Prepared>,
     cursors: HashMap<String, Cursor>,
+    /// Those whose rows the proxy keeps.
+    kept: HashMap<String, Until>,
 }
 
 impl fmt::Debug for Objects {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (prepared, cursors) = (self.prepared.len(), self.cursors.len());
+        let prepared = self.prepared.len();
+        let cursors = self.cursors.len() + self.kept.len();
         write!(f, "Objects({prepared} prepared, {cursors} cursors)")
     }
 }
@@ -61,11 +65,25 @@ enum Until {
     Closed,
 }
 
+impl Until {
+    fn of(hold: bool) -> Self {
+        match hold {
+            true => Self::Rollback,
+            false => Self::End,
+        }
+    }
+}
+
 const EXECUTE: &[u8] = b"execute";
 
 /// Whether [`Objects::concern`] may ever be true of a text.
 pub fn may_name_objects(text: &str) -> bool {
-    has(text, EXECUTE) || may_fetch(text)
+    has(text, EXECUTE) || may_scroll(text)
+}
+
+/// Whether a text may move a cursor.
+fn may_scroll(text: &str) -> bool {
+    may_fetch(text) || has(text, b"move")
 }
 
 /// Whether a text may read from what it names: a cursor, or a portal of the protocol.
@@ -82,7 +100,9 @@ impl Objects {
     /// Whether the plan of a text may depend on these, or on what was prepared by messages of the
     /// protocol: it is to be made by [`crate::plan_with`], and to be kept for nobody else.
     pub fn concern(&self, text: &str) -> bool {
-        has(text, EXECUTE) || (!self.cursors.is_empty() && may_fetch(text))
+        has(text, EXECUTE)
+            || (!self.cursors.is_empty() && may_fetch(text))
+            || (!self.kept.is_empty() && may_scroll(text))
     }
 
     /// The same, and what else is prepared over protected tables, by messages of the protocol too:
@@ -111,14 +131,33 @@ impl Objects {
         self.cursors.contains_key(&cut(name.to_owned()))
     }
 
-    /// Takes note of a statement that is executed.
+    /// Whether there may be a cursor of this name whose rows the proxy keeps.
+    pub fn keeps(&self, name: &str) -> bool {
+        self.kept.contains_key(name)
+    }
+
+    /// Takes note that a cursor was closed; None: all were.
+    pub fn note_closed(&mut self, name: Option<&str>) {
+        match name {
+            Some(name) => drop(self.kept.remove(name)),
+            None => self.kept.clear(),
+        }
+    }
+
+    /// Takes note of a statement that is executed before others of its text. If it fails, none of
+    /// them is executed.
     pub fn note(&mut self, effects: &Effects) {
         for effect in &effects.objects {
+            if let ObjectEffect::Closes(name) = effect {
+                self.note_closed(name.as_deref());
+            }
             self.note_effect(effect);
         }
     }
 
-    /// Takes note of what a statement does that is executed.
+    /// Takes note of what a statement does that is executed. A cursor whose rows are kept remains
+    /// known until the server has closed it ([`Self::note_closed`]): under its name the server has
+    /// one that must not be read.
     pub fn note_effect(&mut self, effect: &ObjectEffect) {
         match effect {
             ObjectEffect::Prepares { name, types, text } => {
@@ -139,12 +178,13 @@ impl Objects {
                 hold,
             } => {
                 let outputs = outputs.clone();
-                let until = match hold {
-                    true => Until::Rollback,
-                    false => Until::End,
-                };
+                let until = Until::of(*hold);
                 self.cursors.insert(name.clone(), Cursor { outputs, until });
             }
+            ObjectEffect::Keeps(kept) => {
+                self.kept.insert(kept.name.clone(), Until::of(kept.hold));
+            }
+            ObjectEffect::Scrolls(_) => {}
             ObjectEffect::Closes(Some(name)) => drop(self.cursors.remove(name)),
             ObjectEffect::Closes(None) => self.cursors.clear(),
         }
@@ -153,14 +193,51 @@ impl Objects {
     /// No transaction is open, and no statement is under way. `rolled_back`: for sure nothing was
     /// committed since this was said last.
     pub fn end_transactions(&mut self, rolled_back: bool) {
-        self.cursors.retain(|_, cursor| match cursor.until {
+        let remains = |until: Until| match until {
             Until::End => false,
             Until::Rollback => !rolled_back,
             Until::Closed => true,
-        });
+        };
+        self.cursors.retain(|_, cursor| remains(cursor.until));
+        self.kept.retain(|_, until| remains(*until));
+        for until in self.kept.values_mut() {
+            *until = Until::Closed;
+        }
         for cursor in self.cursors.values_mut() {
             cursor.until = Until::Closed;
         }
+    }
+
+    /// The plan of `FETCH` and `MOVE` of a cursor whose rows the proxy keeps; None: it is another
+    /// statement.
+    ///
+    /// # Errors
+    /// It has a form that is not known.
+    pub(crate) fn scroll(&self, text: &str, part: &Part) -> Result<Option<Plan>, Refusal> {
+        let (Some(first), Some(last)) = (part.first(), part.last()) else {
+            return Ok(None);
+        };
+        let is_first = |word: &str| text[first.1.clone()].eq_ignore_ascii_case(word);
+        let is_move = is_first("move");
+        let name = name(text, last);
+        if !(is_move || is_first("fetch")) || part.len() < 2 || !self.keeps(&name) {
+            return Ok(None);
+        }
+        let between = part[1..part.len() - 1].iter();
+        let words: Vec<String> = between
+            .map(|(_, span)| text[span.clone()].to_ascii_lowercase())
+            .collect();
+        let direction = cursors::direction(&words).ok_or_else(|| {
+            unsupported("FETCH or MOVE of this form").with_state(SqlState::SYNTAX_ERROR)
+        })?;
+        let statement = format!("MOVE 0 FROM {}", quoted(&name));
+        let scroll = Scroll {
+            name,
+            is_move,
+            direction,
+        };
+        let effects = with(ObjectEffect::Scrolls(scroll));
+        Ok(Some(one(statement, Vec::new(), effects)))
     }
 
     /// The plan of `FETCH` from a cursor over protected columns; None: it is another statement.
@@ -258,7 +335,7 @@ pub(crate) fn prepare(name: &Ident, types: &[DataType], statement: &Statement) -
     one(text, Vec::new(), with(effect))
 }
 
-/// `DECLARE … CURSOR` over a query with this plan.
+/// `DECLARE … CURSOR` over a query with this plan. That of the finisher has each column twice.
 pub(crate) fn declare(declare: &Declare, plan: Plan) -> Result<Plan, Refusal> {
     let Declare {
         names,
@@ -280,12 +357,6 @@ pub(crate) fn declare(declare: &Declare, plan: Plan) -> Result<Plan, Refusal> {
     if *binary == Some(true) {
         return Err(unsupported("a BINARY cursor").with_hint("Leave BINARY out."));
     }
-    let Plan::One(mut translated, mut effects) = plan else {
-        return Err(
-            unsupported("a cursor over a query that the proxy has to finish")
-                .with_hint("Send the query itself."),
-        );
-    };
     let word = |flag: &Option<bool>, yes: &'static str, no: &'static str| match flag {
         Some(true) => yes,
         Some(false) => no,
@@ -298,6 +369,16 @@ pub(crate) fn declare(declare: &Declare, plan: Plan) -> Result<Plan, Refusal> {
         word(scroll, "SCROLL ", "NO SCROLL "),
         word(hold, "WITH HOLD ", "WITHOUT HOLD "),
     );
+    let (mut translated, mut effects) = match plan {
+        Plan::One(translated, effects) => (translated, effects),
+        Plan::Finisher(query) => return cursors::keep(declare, &folded(name), prefix, query),
+        _ => {
+            return Err(
+                unsupported("a cursor over a query that the proxy has to finish")
+                    .with_hint("Send the query itself."),
+            );
+        }
+    };
     translated.template.pieces.insert(0, Piece::Text(prefix));
     // The row is locked when it is fetched.
     translated.locks = None;

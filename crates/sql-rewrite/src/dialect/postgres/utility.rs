@@ -147,9 +147,9 @@ pub(crate) fn plan(
         },
         Statement::Declare { stmts } => match stmts.as_slice() {
             [declare] if declare.for_query.is_some() => {
-                let query = declare.for_query.clone().map(Statement::Query);
+                let query = declare.for_query.clone();
                 let query = query.ok_or_else(|| unsupported("DECLARE without a query"))?;
-                objects::declare(declare, inner(&query, schema)?)
+                objects::declare(declare, inner(&Statement::Query(query), schema)?)
             }
             _ => Err(unsupported("a DECLARE of another dialect")),
         },

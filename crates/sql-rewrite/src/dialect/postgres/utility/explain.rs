@@ -45,6 +45,11 @@ pub(super) fn plan(
                 None => "each row",
             };
             lines.push(format!("Write of {of_which}: {written}"));
+            if let Some(upsert) = &plan.upsert {
+                let update = Dialect::Postgres.with_parameters(&upsert.update.template);
+                lines.push(format!("Finisher, of rows that are there: {}", upsert.text));
+                lines.push(format!("Write of each of these: {update}"));
+            }
             (plan.query.fetch, plan.query.effects)
         }
         Plan::Pass(_) | Plan::Copy(_) => {
@@ -106,6 +111,7 @@ fn with_lines(explanation: Translated, lines: &[String], effects: Effects) -> Pl
             ..explanation
         },
         has_index: false,
+        is_of_no_row: false,
         relations: vec![FetchedRelation {
             columns: vec![FetchedColumnPlan {
                 output: 0,
