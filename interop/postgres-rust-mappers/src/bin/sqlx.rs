@@ -118,7 +118,13 @@ async fn written(pool: &PgPool) {
         let upsert = format!("INSERT INTO review (book_id, reader, stars, note) VALUES ($1, $2, $3, $4)
             ON CONFLICT (book_id, reader) {action} RETURNING stars");
         let done = sqlx::query_scalar::<_, i16>(&upsert).bind(2i64).bind(text("ann")).bind(2i16).bind(text("note"));
-        show(what, done.fetch_optional(pool).await);
+        // What the last one does is undone: no other answer depends on it.
+        let mut transaction = pool.begin().await.unwrap();
+        show(what, done.fetch_optional(&mut *transaction).await);
+        match what {
+            "counted up" => transaction.rollback().await.unwrap(),
+            _ => transaction.commit().await.unwrap(),
+        }
     }
     let mut connection = pool.acquire().await.unwrap();
     let mut copy = connection.copy_in_raw("COPY review (book_id, reader, stars, note) FROM STDIN").await.unwrap();
@@ -184,7 +190,7 @@ async fn read(pool: &PgPool) {
     ids("exists", pool, "EXISTS (SELECT FROM review r WHERE r.book_id = book.id AND r.stars > $1)", 3i16).await;
     ids("in a query", pool, "author_id IN (SELECT id FROM author WHERE name LIKE $1)", "%bbb").await;
     ids("least", pool, "sold > $1 AND price = (SELECT min(price) FROM book WHERE sold > $1)", 9000i64).await;
-    let streamed: Result<Vec<i64>, _> = sqlx::query("SELECT sold FROM book ORDER BY sold DESC").try_map(|row: PgRow| row.try_get(0))
+    let streamed: Result<Vec<i64>, _> = sqlx::query("SELECT sold FROM book ORDER BY sold DESC").try_map(|row: PgRow| row.try_get::<i64, _>(0))
         .fetch(pool).try_collect().await;
     show("streamed", streamed);
     let mut connection = pool.acquire().await.unwrap();

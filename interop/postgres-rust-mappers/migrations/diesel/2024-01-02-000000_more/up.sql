@@ -1,5 +1,4 @@
 CREATE INDEX books_author ON books (author_id);
-ALTER TABLE books ADD COLUMN facts JSONB, ADD COLUMN labels TEXT[];
 CREATE TABLE reviews (
     book_id INTEGER NOT NULL REFERENCES books (id) ON DELETE CASCADE,
     reader VARCHAR(60) NOT NULL,
@@ -7,3 +6,4 @@ CREATE TABLE reviews (
     note TEXT,
     PRIMARY KEY (book_id, reader)
 );
+ALTER TABLE books ADD COLUMN facts JSONB, ADD COLUMN labels TEXT[];
