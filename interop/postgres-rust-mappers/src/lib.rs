@@ -33,11 +33,20 @@ pub fn author(number: u32) -> (String, Option<String>, Option<NaiveDate>, bool) 
     let born = date(1950 + number as i32 * 7, number + 1, 3);
     let letter = char::from(b'a' + number as u8).to_string();
     let mail = format!("{CANARY}{number}@example.com");
-    (text(letter.repeat(3)), (number != 4).then_some(mail), (number != 4).then_some(born), number % 2 == 0)
+    (
+        text(letter.repeat(3)),
+        (number != 4).then_some(mail),
+        (number != 4).then_some(born),
+        number % 2 == 0,
+    )
 }
 
 pub fn title(number: u32) -> String {
-    text(if number % 5 == 0 { format!("Almanac 100% of {number}") } else { format!("novel {number}") })
+    text(if number % 5 == 0 {
+        format!("Almanac 100% of {number}")
+    } else {
+        format!("novel {number}")
+    })
 }
 
 pub fn price(number: u32) -> Option<String> {
@@ -45,7 +54,9 @@ pub fn price(number: u32) -> Option<String> {
 }
 
 pub fn published(number: u32) -> NaiveDateTime {
-    date(2000 + number as i32 % 4, number % 12 + 1, 3).and_hms_opt(number, 0, 0).unwrap()
+    date(2000 + number as i32 % 4, number % 12 + 1, 3)
+        .and_hms_opt(number, 0, 0)
+        .unwrap()
 }
 
 pub fn made() -> DateTime<chrono::Utc> {
