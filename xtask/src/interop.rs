@@ -63,7 +63,8 @@ fn chosen(mut clients: Vec<PathBuf>, options: &Options) -> anyhow::Result<Vec<Pa
     are_listed(ON_DEMAND)?;
     let names: Vec<&str> = options.names.iter().map(String::as_str).collect();
     are_listed(&names)?;
-    let has_one_of = |client: &Path, names: &[&str]| names.iter().any(|name| client.ends_with(name));
+    let has_one_of =
+        |client: &Path, names: &[&str]| names.iter().any(|name| client.ends_with(name));
     if !names.is_empty() {
         clients.retain(|client| has_one_of(client, &names));
     } else if !options.all {
