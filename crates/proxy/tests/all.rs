@@ -22,6 +22,7 @@ mod increments;
 mod inserted;
 mod letters;
 mod logins;
+mod mappers;
 mod meanings;
 mod names;
 mod other_types;
