@@ -20,5 +20,5 @@ export async function show(what, action) {
     } catch (error) {
         answer = (error.cause ?? error).code ?? `${error}`;
     }
-    console.log(what, JSON.stringify(answer));
+    console.log(`${what}\t${JSON.stringify(answer)}`);
 }

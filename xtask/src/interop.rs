@@ -20,16 +20,57 @@ pub const OF_POSTGRES: &str = "postgres-";
 /// A script's exit status if it cannot run here, as in automake; the script prints why.
 const SKIPPED: i32 = 77;
 
+/// Clients whose downloads or builds take too long for every test; `cargo xtask interop --all` has
+/// them.
+const ON_DEMAND: &[&str] = &[
+    "postgres-java-hibernate",
+    "postgres-node-prisma",
+    "postgres-rust-mappers",
+];
+
+/// Which clients to run; without options those that belong to every test.
+#[derive(clap::Args, Default)]
+pub struct Options {
+    /// Run all clients, also those that take long to download or to build.
+    #[arg(long, conflicts_with = "names")]
+    all: bool,
+    /// Run the clients of these folders.
+    #[arg(value_name = "FOLDER")]
+    names: Vec<String>,
+}
+
 /// More than any client needs on a busy machine.
 const LIMIT: Duration = Duration::from_secs(20 * 60);
 
-/// Runs every client and prints how many passed.
-pub fn run() -> anyhow::Result<()> {
-    let clients = clients(Path::new("interop"))?;
+/// Runs clients and prints how many passed.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    let clients = chosen(clients(Path::new("interop"))?, options)?;
     if clients.is_empty() {
         bail!("interop/ has no client: a folder with an executable `run`");
     }
     run_all(&clients, &[])
+}
+
+/// Those of the clients that the options choose.
+fn chosen(mut clients: Vec<PathBuf>, options: &Options) -> anyhow::Result<Vec<PathBuf>> {
+    let are_listed = |names: &[&str]| {
+        let is_missing = |name: &&&str| !clients.iter().any(|client| client.ends_with(name));
+        match names.iter().find(is_missing) {
+            None => Ok(()),
+            Some(name) => bail!("interop/ has no client {name}"),
+        }
+    };
+    are_listed(ON_DEMAND)?;
+    let names: Vec<&str> = options.names.iter().map(String::as_str).collect();
+    are_listed(&names)?;
+    let has_one_of =
+        |client: &Path, names: &[&str]| names.iter().any(|name| client.ends_with(name));
+    if !names.is_empty() {
+        clients.retain(|client| has_one_of(client, &names));
+    } else if !options.all {
+        clients.retain(|client| !has_one_of(client, ON_DEMAND));
+    }
+    Ok(clients)
 }
 
 /// Runs the clients whose folder has this prefix, with additional environment variables.
@@ -202,6 +243,22 @@ mod tests {
         assert_eq!(counts.add(client, Ok(Ended::TimedOut)), "FAIL");
         assert_eq!((counts.passed, counts.skipped), (1, 1));
         assert_eq!(counts.failed[1], "interop/client: TimedOut");
+    }
+
+    #[test]
+    fn every_test_has_the_clients_that_are_quick() {
+        let names = ON_DEMAND.iter().chain(&["postgres-psql", "rust-rusqlite"]);
+        let all: Vec<_> = names.map(|name| Path::new("interop").join(name)).collect();
+        let named = |options| chosen(all.clone(), &options).unwrap().len();
+        let options = |all, names: &[&str]| Options {
+            all,
+            names: names.iter().map(|&name| name.to_owned()).collect(),
+        };
+        assert_eq!(named(options(false, &[])), 2);
+        assert_eq!(named(options(true, &[])), all.len());
+        assert_eq!(named(options(false, &[ON_DEMAND[0], "postgres-psql"])), 2);
+        let error = chosen(all.clone(), &options(false, &["psql"])).unwrap_err();
+        assert_eq!(error.to_string(), "interop/ has no client psql");
     }
 
     #[cfg(unix)]

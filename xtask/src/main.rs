@@ -1,4 +1,4 @@
-//! Automation: test, tidy, bench, dist, faults, fuzz, page, peers, sanitize, site, storm,
+//! Automation: test, tidy, bench, dist, faults, fuzz, interop, page, peers, sanitize, site, storm,
 //! suites, vectors, wasm.
 
 mod apt;
@@ -53,6 +53,8 @@ enum Task {
     Tidy,
     /// Write the vectors anew and fail if they differ from what is committed.
     Vectors,
+    /// Run the foreign clients: those of every test, all of them, or some.
+    Interop(interop::Options),
     /// Build what a release has, with checksums, and use each of it from an empty environment.
     Dist(dist::Options),
     /// Fuzz all targets, or one, and show what was reached.
@@ -94,6 +96,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Test(options) => test::run(options),
         Task::Tidy => tidy::run(),
         Task::Vectors => vectors::run(),
+        Task::Interop(options) => interop::run(options),
         Task::Dist(options) => dist::run(options),
         Task::Fuzz(options) => fuzz::run(options),
         Task::Sanitize(options) => sanitize::run(options),

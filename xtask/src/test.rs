@@ -103,7 +103,7 @@ impl Step {
                         .args(wiped),
                 )
             }
-            Step::Interop => interop::run(),
+            Step::Interop => interop::run(&interop::Options::default()),
             Step::Browser => browser::run_slice(),
             Step::Page => page::run(&page::Options::default()),
             Step::Newest => newest::run_slice(),

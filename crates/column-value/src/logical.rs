@@ -103,9 +103,10 @@ impl LogicalType {
             ("char" | "character" | "bpchar", [length]) => Self::Char(*length),
             ("bytea" | "blob", []) => Self::Bytes,
             ("date", []) => Self::Date,
-            ("time" | "time without time zone", []) => Self::Time,
-            ("timestamp" | "timestamp without time zone", []) => Self::Timestamp,
-            ("timestamptz" | "timestamp with time zone", []) => Self::TimestampTz,
+            // Six digits of a second are what there is.
+            ("time" | "time without time zone", [] | [6]) => Self::Time,
+            ("timestamp" | "timestamp without time zone", [] | [6]) => Self::Timestamp,
+            ("timestamptz" | "timestamp with time zone", [] | [6]) => Self::TimestampTz,
             ("uuid", []) => Self::Uuid,
             ("json", []) => Self::Json,
             _ => Self::Opaque(OpaqueType::from_parts(name, limits)?),
@@ -257,6 +258,11 @@ mod tests {
             ("int4", "integer"),
             ("timestamptz", "timestamp with time zone"),
             ("timetz(3)", "time(3) with time zone"),
+            ("timestamptz(6)", "timestamp with time zone"),
+            (
+                "timestamp(6) without time zone",
+                "timestamp without time zone",
+            ),
             ("BIT", "bit(1)"),
             ("int4[3][]", "integer[]"),
         ] {
@@ -275,6 +281,7 @@ mod tests {
             "varchar(x)",
             "char(",
             "int(4)",
+            "timestamp(7)",
             "interval(7)",
             "interval year",
             "varchar(5)[]",

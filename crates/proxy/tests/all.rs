@@ -25,6 +25,7 @@ mod inserted;
 mod letters;
 mod logins;
 mod many_tables;
+mod mappers;
 mod meanings;
 mod names;
 mod other_types;

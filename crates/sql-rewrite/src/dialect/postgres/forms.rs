@@ -7,6 +7,7 @@
 //!   the alias `t`.
 //! - `TABLE t` as a query becomes `SELECT * FROM t`, which means the same.
 //! - `a ISNULL` becomes `a IS NULL`. Else the parser would read the word as an alias.
+//! - `trim(BOTH FROM a)` becomes `trim(BOTH a)`, which means the same.
 //! - `'a'`, a new line, `'b'` becomes `'ab'`. Else the parser would read the second part as an
 //!   alias.
 //! - `CREATE MATERIALIZED VIEW … WITH NO DATA` loses its last words; a mark in the name of the view
@@ -87,6 +88,8 @@ pub(crate) fn of_lexemes<'t>(text: &'t str, lexemes: &Part) -> Cow<'t, str> {
             changed.push((words[at].span.clone(), "IS NULL".to_owned()));
         } else if is_table_query(&words, at) {
             changed.push((words[at].span.clone(), "SELECT * FROM".to_owned()));
+        } else if is_needless(&words, at) {
+            changed.push((words[at].span.clone(), String::new()));
         }
     }
     let without_data = without_data(&words);
@@ -287,6 +290,16 @@ fn is_null_test(words: &[Word], at: usize) -> bool {
     is_operand && !names_function
 }
 
+/// `FROM` before the text that is trimmed, where no characters stand before it.
+fn is_needless(words: &[Word], at: usize) -> bool {
+    let before = |count: usize| at.checked_sub(count).map_or("", |at| &words[at].word);
+    let opens = match before(1) {
+        "both" | "leading" | "trailing" => 2,
+        _ => 1,
+    };
+    words[at].word == "from" && before(opens) == "(" && before(opens + 1) == "trim"
+}
+
 /// A printed text, with the server's syntax in place of the marks.
 pub(crate) fn for_server(text: String) -> String {
     if !text.contains(MARK) {
@@ -308,6 +321,30 @@ pub(crate) fn for_server(text: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::{for_parser, for_server};
+
+    #[test]
+    fn what_is_trimmed_may_stand_alone() {
+        for (text, expected) in [
+            (
+                "SELECT trim(BOTH FROM a) FROM t",
+                "SELECT trim(BOTH  a) FROM t",
+            ),
+            ("SELECT TRIM ( from a)", "SELECT TRIM (  a)"),
+            (
+                "SELECT trim(trailing from trim(from a))",
+                "SELECT trim(trailing  trim( a))",
+            ),
+        ] {
+            assert_eq!(for_parser(text), expected);
+        }
+        for text in [
+            "SELECT trim(LEADING 'x' FROM a)",
+            "SELECT trim((SELECT a FROM t))",
+            "SELECT \"trim\"(both) FROM t",
+        ] {
+            assert_eq!(for_parser(text), text);
+        }
+    }
 
     #[test]
     fn a_lock_of_several_tables_becomes_several_locks() {

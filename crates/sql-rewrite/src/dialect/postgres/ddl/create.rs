@@ -391,10 +391,6 @@ pub(super) fn logical_of(data_type: &DataType) -> Option<LogicalType> {
         // Without a length it is not char(1), as `char` is.
         "bpchar" => return None,
         "char varying" => return Some(LogicalType::Varchar(None)),
-        // Six digits of a second are what there is.
-        "timestamp(6)" | "timestamp(6) without time zone" => return Some(LogicalType::Timestamp),
-        "timestamptz(6)" | "timestamp(6) with time zone" => return Some(LogicalType::TimestampTz),
-        "time(6)" | "time(6) without time zone" => return Some(LogicalType::Time),
         _ => {}
     }
     if let Some(precision) = text

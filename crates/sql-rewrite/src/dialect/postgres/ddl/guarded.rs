@@ -115,9 +115,14 @@ pub(super) fn made(create: &CreateTable, table: &Table, schema: &Schema) -> Opti
     })
 }
 
+/// Whether it could be the name of a guard.
+pub(super) fn is_name(name: &Ident) -> bool {
+    folded(name).starts_with(PREFIX)
+}
+
 /// Refuses the name of a guard: what has it is the proxy's.
 pub(super) fn refuse_name(name: &Ident, table: &Table) -> Result<(), Refusal> {
-    if !table.is_protected() || !folded(name).starts_with(PREFIX) {
+    if !table.is_protected() || !is_name(name) {
         return Ok(());
     }
     Err(refusal(

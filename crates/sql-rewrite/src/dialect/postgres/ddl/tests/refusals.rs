@@ -33,3 +33,16 @@ fn an_unknown_table_is_not_changed() {
         "a view may select",
     );
 }
+
+#[test]
+fn constraints_of_a_table_that_may_be_missing_can_be_dropped() {
+    passes("ALTER TABLE IF EXISTS visits DROP CONSTRAINT IF EXISTS a, DROP CONSTRAINT b CASCADE");
+    passes("ALTER TABLE IF EXISTS app.later DROP CONSTRAINT a");
+    for statement in [
+        "ALTER TABLE visits DROP CONSTRAINT a",
+        "ALTER TABLE IF EXISTS visits DROP CONSTRAINT a, ADD COLUMN reason text",
+        "ALTER TABLE IF EXISTS visits DROP CONSTRAINT IF EXISTS strongroom_guard_1",
+    ] {
+        refused(statement, "before it is there");
+    }
+}
