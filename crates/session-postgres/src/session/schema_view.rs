@@ -359,7 +359,13 @@ impl SchemaView {
                 .end_reshaping(self.database.known_as(), &reshaped);
         }
         if self.changed.schema {
-            self.shared.forget(self.database.known_as());
+            let database = self.database.known_as();
+            let before = self.shared.forgets(database);
+            self.shared.forget(database);
+            // The change of one's own is no reason to doubt what the transaction sees.
+            if self.forgets == before {
+                self.forgets = before + 1;
+            }
             let announced = self.watching.watch.as_ref().map(|watch| watch.announce());
             self.watching.announced.extend(announced);
         }
