@@ -2,12 +2,20 @@
 //! browsers; all tests of protected columns on the newest PostgreSQL.
 
 mod build;
+mod debian;
 mod differences;
 mod django;
+mod modes;
+mod postgres;
 mod programs;
+mod psycopg;
+mod pytest;
+mod python;
 mod script;
+mod servers;
 mod slice;
 mod source;
+mod sqlalchemy;
 mod veryquick;
 
 use std::collections::BTreeSet;
@@ -41,6 +49,12 @@ enum Suite {
     Browser(browser::Options),
     /// Django's, with the server and through the proxy with all columns protected.
     Django(django::Options),
+    /// PostgreSQL's, with the server and through the proxy with rules that no test concerns.
+    Postgres(postgres::Options),
+    /// Those of psycopg, likewise.
+    Psycopg(psycopg::Options),
+    /// SQLAlchemy's of its dialect for PostgreSQL, likewise.
+    Sqlalchemy(sqlalchemy::Options),
     /// Ours of protected columns, with all clients, on the newest PostgreSQL.
     Newest,
 }
@@ -104,6 +118,9 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         Suite::Sqlite(options) => sqlite(options),
         Suite::Browser(options) => browser::run(options),
         Suite::Django(options) => django::run(options),
+        Suite::Postgres(options) => postgres::run(options),
+        Suite::Psycopg(options) => psycopg::run(options),
+        Suite::Sqlalchemy(options) => sqlalchemy::run(options),
         Suite::Newest => newest::run(),
     }
 }

@@ -11,6 +11,7 @@ const RULES: &str = r#"
 [columns.item]
 name = { type = "varchar(10)" }
 price = { type = "numeric(10,2)", default = "7" }
+tags = { type = "integer[]" }
 "#;
 
 /// The tables `item`, with protected columns, and `twin`, without: its values are no canaries.
@@ -26,7 +27,7 @@ fn start() -> Option<(Setup, Client)> {
         for statement in [
             format!(
                 "CREATE TABLE {table} (id serial PRIMARY KEY, code integer UNIQUE, name \
-                 varchar(10) NOT NULL, price numeric(10,2), parent integer)"
+                 varchar(10) NOT NULL, price numeric(10,2), parent integer, tags integer[])"
             ),
             format!("ALTER TABLE {table} ADD FOREIGN KEY (parent) REFERENCES {table} (code)"),
         ] {
@@ -162,6 +163,46 @@ fn rows_of_no_table_take_one_round_trip() {
     assert_eq!(code(&twice.expect_err("twice")), "23505");
     let failed = transaction.execute(&prepared, &[&5_i32, &"a"]);
     assert_eq!(code(&failed.expect_err("failed")), "25P02");
+}
+
+#[test]
+fn a_type_that_does_not_fit_is_told_with_the_column() {
+    let Some((_setup, mut client)) = start() else {
+        return;
+    };
+    for (text, wanted) in [
+        (
+            "INSERT INTO TABLE (code, name, tags) SELECT g, upper('x'), ARRAY[upper('a')] FROM \
+             generate_series(1, 1) g",
+            "column \"tags\" is of type integer[] but expression is of type text[]",
+        ),
+        (
+            "INSERT INTO TABLE (code, name, tags) SELECT g, upper('x'), NULL::date[] FROM \
+             generate_series(1, 1) g",
+            "column \"tags\" is of type integer[] but expression is of type date[]",
+        ),
+        (
+            "INSERT INTO TABLE (code, name, price) SELECT g, upper('x'), make_date(2020, 1, g) \
+             FROM generate_series(1, 0) g",
+            "column \"price\" is of type numeric but expression is of type date",
+        ),
+        (
+            "UPDATE TABLE SET tags = ARRAY[upper(name)] WHERE upper(name) = 'X'",
+            "column \"tags\" is of type integer[] but expression is of type text[]",
+        ),
+    ] {
+        let told = alike(|table| {
+            let error = answer(&mut client, &text.replace("TABLE", table)).expect_err(text);
+            let error = error.as_db_error().expect("an error of the server").clone();
+            let hint = error.hint().map(str::to_owned);
+            (error.code().clone(), error.message().to_owned(), hint)
+        });
+        assert_eq!(
+            (told.0.code(), told.1.as_str()),
+            ("42804", wanted),
+            "{text}"
+        );
+    }
 }
 
 #[test]

@@ -279,3 +279,46 @@ fn cursors_that_are_held_are_remembered() {
     }
     assert_eq!(session.query("FETCH FIRST FROM gone").code, "34000");
 }
+
+/// Other texts with escapes have to be understood, since they may name a protected table.
+#[test]
+fn constants_with_escapes_pass_where_they_name_nothing() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start(RULES);
+    setup.psql("CREATE TABLE person (id integer, name varchar(16)); CREATE TABLE shown (a text)");
+    let mut client = setup.connect();
+    client.batch_execute("SET DateStyle TO SQL").expect("set");
+    let text = |text: &str| Some(text.to_owned());
+    for (query, value) in [
+        (r"SELECT U&'\0061\0308' IS NORMALIZED", "f"),
+        (
+            r"SELECT (ARRAY[E'\x41\tb', U&'d\0061t\+000061'])[2]",
+            "data",
+        ),
+        ("SELECT 'first'\n' second' ' third'", ""),
+        ("SELECT 'first' -- and\n' second'", "first second"),
+        (
+            r"INSERT INTO shown VALUES (E'p\x65rsons') RETURNING a",
+            "persons",
+        ),
+    ] {
+        match value {
+            "" => drop(client.simple_query(query).expect_err("no SQL")),
+            value => assert_eq!(first(&mut client, query), [text(value)], "{query}"),
+        }
+    }
+    for query in [
+        r"SELECT U&'\0070erson' IS NORMALIZED",
+        r"DO E'BEGIN INSERT INTO p\x65rson VALUES (1, \'CANARY\'); END'",
+        r#"INSERT INTO U&"p\0065rson" VALUES (1, 'CANARY')"#,
+    ] {
+        let error = client.simple_query(query).expect_err(query);
+        let code = error.code().map(|code| code.code().to_owned());
+        assert!(
+            matches!(code.as_deref(), Some("0A000" | "42601")),
+            "{query}: {error:?}"
+        );
+    }
+}

@@ -257,6 +257,30 @@ fn a_fixed_snapshot_does_not_hide_what_names_mean() {
     }
 }
 
+/// PostgreSQL's own tests do so: what a session takes back of its own changes is of no other.
+#[test]
+fn a_fixed_snapshot_lasts_beyond_a_rollback_to_a_savepoint() {
+    let Some((_setup, mut client)) = begin() else {
+        return;
+    };
+    for (id, level) in [(1, "REPEATABLE READ"), (2, "SERIALIZABLE")] {
+        run(&mut client, &format!("BEGIN ISOLATION LEVEL {level}"));
+        run(&mut client, &format!("CREATE TABLE mine{id} (id integer)"));
+        run(&mut client, "SAVEPOINT a");
+        run(&mut client, &format!("INSERT INTO mine{id} VALUES (1)"));
+        run(&mut client, "CREATE TABLE gone (id integer)");
+        run(&mut client, "ROLLBACK TO a");
+        run(&mut client, "SAVEPOINT b");
+        run(
+            &mut client,
+            &format!("INSERT INTO visit (id, note) VALUES ({id}, '{CANARY}')"),
+        );
+        run(&mut client, "COMMIT");
+    }
+    let notes = ask(&mut client, "SELECT note FROM visit ORDER BY id");
+    assert_eq!(notes, [CANARY, CANARY]);
+}
+
 #[test]
 fn now_is_the_beginning_of_the_transaction() {
     let Some((_setup, mut client)) = begin() else {

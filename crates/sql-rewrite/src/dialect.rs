@@ -112,7 +112,14 @@ impl Dialect {
     /// stand in the text.
     pub(crate) fn may_hide_names(self, text: &str, lower: &str) -> bool {
         match self {
-            Self::Postgres => lexer::may_hide_names(text, lower),
+            Self::Postgres => postgres::spelled::may_hide_names(text, lower),
+        }
+    }
+
+    /// What a statement with this first word spells in such ways. None: it may mean more than that.
+    pub(crate) fn readings(self, text: &str, first: &str) -> Option<Vec<String>> {
+        match self {
+            Self::Postgres => postgres::spelled::readings(text, first),
         }
     }
 

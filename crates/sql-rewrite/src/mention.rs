@@ -59,6 +59,29 @@ impl Mentions {
         if self.words.is_empty() && self.phrases.is_empty() {
             return None;
         }
+        if let Some(name) = self.named(text) {
+            return Some(name);
+        }
+        self.dialect
+            .may_hide_names(text, &lower(text))
+            .then(|| HIDDEN.to_owned())
+    }
+
+    /// The same of a single statement with this first word. What its constants spell with escapes
+    /// is read, if they are values.
+    pub fn find_in(&self, statement: &str, first: &str) -> Option<String> {
+        let found = self.find(statement)?;
+        if found != HIDDEN {
+            return Some(found);
+        }
+        match self.dialect.readings(statement, first) {
+            Some(readings) => readings.iter().find_map(|reading| self.named(reading)),
+            None => Some(found),
+        }
+    }
+
+    /// The first name that stands in a text.
+    fn named(&self, text: &str) -> Option<String> {
         let lower = lower(text);
         let words = lower.split(|character: char| {
             !(character == '_' || character.is_ascii_alphanumeric() || !character.is_ascii())
@@ -74,12 +97,7 @@ impl Mentions {
             .chain(with_dollar)
             .find(|word| self.words.contains(*word) || self.is_cut(word));
         let phrase = || self.phrases.iter().find(|phrase| lower.contains(*phrase));
-        if let Some(name) = word.map(str::to_owned).or_else(|| phrase().cloned()) {
-            return Some(name);
-        }
-        self.dialect
-            .may_hide_names(text, &lower)
-            .then(|| HIDDEN.to_owned())
+        word.map(str::to_owned).or_else(|| phrase().cloned())
     }
 
     /// Whether a text may have one of the names, if nobody knows which letters its bytes beyond
@@ -202,6 +220,33 @@ mod tests {
             "select query_to_xml('select * from cust' -- and\r\n  'omer')",
         ] {
             assert!(mentions().find(text).is_some(), "{text}");
+        }
+    }
+
+    #[test]
+    fn escapes_in_values_hide_nothing() {
+        for text in [
+            r"select E'\x64ustomer\v'",
+            r"select U&'\0064ustomer'",
+            "insert into t values ('cust'\n'omers')",
+        ] {
+            let first = text.split(' ').next().unwrap_or_default();
+            assert!(mentions().find(text).is_some(), "{text}");
+            assert_eq!(mentions().find_in(text, first), None, "{text}");
+            assert!(mentions().find_in(text, "do").is_some(), "{text}");
+        }
+        for text in [
+            r"select E'\x63ustomer'",
+            r"select U&'\0063ustomer'",
+            "insert into t values ('cust'\n'omer')",
+            r"select E'two\x20words'",
+        ] {
+            let first = text.split(' ').next().unwrap_or_default();
+            let found = mentions().find_in(text, first);
+            assert!(
+                matches!(found.as_deref(), Some("customer" | "two words")),
+                "{text}"
+            );
         }
     }
 

@@ -1,6 +1,6 @@
 //! The schema: relations of the server, and the rules for their columns.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use column_value::LogicalType;
 use sql_plan::Draws;
@@ -210,8 +210,11 @@ pub struct FinisherFacts {
     pub is_there: bool,
     /// The major version of which the proxy has no programs, though it should have a finisher.
     pub lacking: Option<u16>,
-    /// Names of functions of users that a call with values of the server's own types may mean.
+    /// Names of functions and operators of users that a call with values of the server's own types
+    /// may mean.
     pub shadows: Vec<String>,
+    /// Names of operators of users and of extensions.
+    pub operators: BTreeSet<String>,
     /// Types of columns that are the server's own, by number of the relation and of the column.
     pub column_types: HashMap<(u32, i16), ColumnType>,
     /// Whether texts of the database sort by their bytes. Otherwise the proxy, which compares

@@ -105,7 +105,8 @@ impl Planning<'_> {
         if let Some(plan) = dialect.catalogue(statement, &self.schema) {
             return planned(plan);
         }
-        let mention = self.mentions.find(statement);
+        let first = words.first().map_or("", String::as_str);
+        let mention = self.mentions.find_in(statement, first);
         guard::check_unseen(text, part, &self.schema)
             .map_err(|refusal| refusal.naming(mention.as_deref()))?;
         let passes = match &mention {

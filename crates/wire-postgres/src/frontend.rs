@@ -104,6 +104,14 @@ impl<'a> Bind<'a> {
     }
 }
 
+/// The number of the function that FunctionCall calls.
+///
+/// # Errors
+/// It is malformed.
+pub fn read_called_function(body: &[u8]) -> Result<u32, Malformed> {
+    Reader::new(body).u32()
+}
+
 /// A Bind that is kept: it is read once, however often it is asked for.
 #[derive(Debug, Default)]
 pub struct KeptBind {

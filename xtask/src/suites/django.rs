@@ -3,24 +3,23 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::chown;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use serde::Deserialize;
 
+use super::python::{Environment, Source};
+use super::servers::{Proxy, Server};
 use crate::built;
-use crate::command::{program, read, run as run_command, succeeds};
+use crate::command::read;
 use crate::workspace;
 
-/// The version, and the SHA-256 of its source distribution.
-const VERSION: &str = "5.2.8";
-const SHA256: &str = "23254866a5bb9a2cfa6004e8b809ec6246eba4b58a7589bc2772f1bcc8456c7f";
+const SOURCE: Source = Source {
+    name: "django",
+    version: "5.2.8",
+    sha256: "23254866a5bb9a2cfa6004e8b809ec6246eba4b58a7589bc2772f1bcc8456c7f",
+};
 const DRIVER: &str = "psycopg[binary]==3.3.9";
 /// The folder with our settings for Django.
 const SETTINGS: &str = "xtask/suites/django";
@@ -32,9 +31,6 @@ const SUITES: &str = "aggregation aggregation_regress annotations basic bulk_cre
     model_inheritance model_inheritance_regress null_fk null_queries one_to_one or_lookups \
     ordering postgres_tests prefetch_related queries raw_query reverse_lookup select_for_update \
     select_related string_lookup timezones transactions update xor_lookups";
-/// User and group `nobody` and `nogroup`: PostgreSQL does not run as root.
-const NOBODY: u32 = 65534;
-const START_WITHIN: Duration = Duration::from_secs(60);
 
 /// What to run.
 #[derive(clap::Args)]
@@ -77,27 +73,30 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let built = built::build()?;
     let work = workspace::target_folder()?.join("suites-django");
     fs::create_dir_all(&work)?;
-    fetch(&work)?;
+    let python = fetch(&work)?.python();
     let suites: Vec<&str> = match options.suites.as_slice() {
         [] => SUITES.split_whitespace().collect(),
         some => some.iter().map(String::as_str).collect(),
     };
     let folder = tempfile::tempdir()?;
-    let server = Server::start(&options.programs, folder.path())?;
+    let settings = ["max_locks_per_transaction=256"];
+    let server = Server::start(&options.programs, folder.path(), &settings)?;
+    for database in ["one", "other"] {
+        server.sql("postgres", &format!("CREATE DATABASE {database}"))?;
+    }
     // These databases stay, so that rules can be made of them.
     let environment = [("STRONGROOM_VALUES", if options.values { "1" } else { "0" })];
     let tests = Tests {
+        python: &python,
         work: &work,
         suites: &suites,
         environment,
     };
     let direct = tests.run(server.port, "direct", true)?;
-    let proxy = Proxy::start(&built.program, &server, folder.path())?;
+    let rules = rules(&built.program, &server)?;
+    let proxy = Proxy::start(&built.program, &server, folder.path(), &rules)?;
     for name in ["test_one", "test_other"] {
-        server.sql(
-            &options.programs,
-            &format!("DROP DATABASE IF EXISTS {name}"),
-        )?;
+        server.sql("postgres", &format!("DROP DATABASE IF EXISTS {name}"))?;
     }
     let through = tests.run(proxy.port, "proxy", false)?;
     report(&direct, &through);
@@ -106,168 +105,28 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
 }
 
 /// Downloads Django and its driver, unless that was done already.
-fn fetch(work: &Path) -> anyhow::Result<()> {
-    if work.join("ready").is_file() {
-        return Ok(());
-    }
-    let environment = work.join("environment");
-    run_command(program("python3").args(["-m", "venv"]).arg(&environment))?;
-    let pip = || {
-        let mut command = Command::new(environment.join("bin/pip"));
-        command.stdin(Stdio::null()).current_dir(work);
-        command
-    };
-    let name = format!("django=={VERSION}");
-    let source = ["download", "--quiet", "--no-deps", "--no-binary", ":all:"];
-    run_command(pip().args(source).arg(&name))?;
-    let archive = format!("django-{VERSION}.tar.gz");
-    let bytes = fs::read(work.join(&archive)).context("pip has left no source of Django")?;
-    let sum = {
-        use sha2::Digest;
-        let digest = sha2::Sha256::digest(&bytes);
-        digest
-            .iter()
-            .fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
-    };
-    if sum != SHA256 {
-        bail!("{archive} has the checksum {sum}, not {SHA256}");
-    }
-    run_command(program("tar").current_dir(work).args(["-xzf", &archive]))?;
-    run_command(pip().args(["install", "--quiet", &format!("./{archive}"), DRIVER]))?;
-    fs::write(work.join("ready"), "")?;
-    Ok(())
+fn fetch(work: &Path) -> anyhow::Result<Environment> {
+    let content = format!("{} {} {DRIVER}", SOURCE.name, SOURCE.version);
+    Environment::make(work, &content, |environment| {
+        let archive = environment.source(work, &SOURCE)?;
+        environment.install(&[&archive.to_string_lossy(), DRIVER])
+    })
 }
 
-/// A server of its own, which ends with this value.
-struct Server {
-    child: Child,
-    port: u16,
-}
-
-impl Server {
-    fn start(programs: &Path, folder: &Path) -> anyhow::Result<Self> {
-        let data = folder.join("data");
-        fs::create_dir(&data)?;
-        let is_root = fs::metadata("/proc/self").is_ok_and(|own| {
-            use std::os::unix::fs::MetadataExt;
-            own.uid() == 0
-        });
-        if is_root {
-            chown(folder, Some(NOBODY), Some(NOBODY))?;
-            chown(&data, Some(NOBODY), Some(NOBODY))?;
-        }
-        let command = |name: &str| {
-            let mut command = Command::new(programs.join(name));
-            command.stdin(Stdio::null()).current_dir(&data);
-            if is_root {
-                command.uid(NOBODY).gid(NOBODY);
-            }
-            command.arg("-D").arg(&data);
-            command
-        };
-        let initdb = ["-U", "postgres", "-A", "trust", "--locale", "C.UTF-8"];
-        read(command("initdb").args(initdb))?;
-        let port = free_port()?;
-        let log = fs::File::create(folder.join("log"))?;
-        let child = command("postgres")
-            .args(["-p", &port.to_string(), "-k", "", "-c", "fsync=off"])
-            .args(["-c", "max_locks_per_transaction=256"])
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .spawn()?;
-        let server = Self { child, port };
-        let psql = programs.join("psql");
-        await_that(|| succeeds(&mut sql(&psql, port, "SELECT 1")))?;
-        for database in ["one", "other"] {
-            server.sql(programs, &format!("CREATE DATABASE {database}"))?;
-        }
-        Ok(server)
-    }
-
-    fn sql(&self, programs: &Path, text: &str) -> anyhow::Result<()> {
-        read(&mut sql(&programs.join("psql"), self.port, text)).map(drop)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
-fn sql(psql: &Path, port: u16, text: &str) -> Command {
-    let mut command = Command::new(psql);
-    let port = port.to_string();
-    let options = ["-XqAt", "-h", "127.0.0.1", "-U", "postgres", "-p", &port];
-    command.args(options).args(["-c", text, "postgres"]);
-    command
-}
-
-/// A proxy with rules for all that can be protected, which ends with this value.
-struct Proxy {
-    child: Child,
-    port: u16,
-}
-
-impl Proxy {
-    fn start(strongroom: &Path, server: &Server, folder: &Path) -> anyhow::Result<Self> {
-        let port = free_port()?;
-        let config = folder.join("strongroom.toml");
-        let mut text = format!(
-            "[proxy]\nlisten = \"127.0.0.1:{port}\"\nupstream = \"127.0.0.1:{}\"\n\
-             [keys]\nfile = \"columns.key\"\n[finish]\nengine = \"postgres\"\n\
-             run_as = \"nobody\"\n",
-            server.port
-        );
-        let url = format!("postgres://postgres@127.0.0.1:{}/test_one", server.port);
-        let suggest = ["columns", "suggest", "--all"];
-        let mut command = Command::new(strongroom);
-        text += &read(command.args(suggest).env("STRONGROOM_DATABASE_URL", url))?;
-        let rules = text.lines().filter(|line| line.contains(" = { type = "));
-        println!("{} columns are protected", rules.count());
-        fs::write(&config, text)?;
-        let key = folder.join("columns.key");
-        read(
-            Command::new(strongroom)
-                .args(["columns", "create-key"])
-                .arg(key),
-        )?;
-        let child = Command::new(strongroom)
-            .args(["proxy", "--log-level", "error", "--config"])
-            .arg(&config)
-            .stdin(Stdio::null())
-            .spawn()?;
-        let proxy = Self { child, port };
-        await_that(|| TcpStream::connect(("127.0.0.1", port)).is_ok())?;
-        Ok(proxy)
-    }
-}
-
-impl Drop for Proxy {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
-fn free_port() -> anyhow::Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
-}
-
-fn await_that(is_so: impl Fn() -> bool) -> anyhow::Result<()> {
-    let until = Instant::now() + START_WITHIN;
-    while !is_so() {
-        if Instant::now() > until {
-            bail!("a server did not start");
-        }
-        thread::sleep(Duration::from_millis(100));
-    }
-    Ok(())
+/// Rules for all that can be protected.
+fn rules(strongroom: &Path, server: &Server) -> anyhow::Result<String> {
+    let url = format!("postgres://postgres@127.0.0.1:{}/test_one", server.port);
+    let suggest = ["columns", "suggest", "--all"];
+    let mut command = Command::new(strongroom);
+    let rules = read(command.args(suggest).env("STRONGROOM_DATABASE_URL", url))?;
+    let lines = rules.lines().filter(|line| line.contains(" = { type = "));
+    println!("{} columns are protected", lines.count());
+    Ok(rules)
 }
 
 /// What is run.
 struct Tests<'a> {
+    python: &'a Path,
     work: &'a Path,
     suites: &'a [&'a str],
     environment: [(&'static str, &'static str); 1],
@@ -280,9 +139,9 @@ impl Tests<'_> {
         drop(fs::remove_file(&outcomes));
         let log = fs::File::create(self.work.join(format!("{name}.log")))?;
         let settings = std::env::current_dir()?.join(SETTINGS);
-        let mut command = Command::new(self.work.join("environment/bin/python"));
+        let mut command = Command::new(self.python);
         command
-            .current_dir(self.work.join(format!("django-{VERSION}/tests")))
+            .current_dir(self.work.join(format!("django-{}/tests", SOURCE.version)))
             .args(["-W", "ignore", "runtests.py", "--settings"])
             .args(["strongroom_settings", "--parallel", "1", "--noinput"])
             .args(if keep { &["--keepdb"][..] } else { &[] })

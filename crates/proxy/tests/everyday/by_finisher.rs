@@ -61,6 +61,14 @@ pub const STATEMENTS: &[&str] = &[
      id) ORDER BY id",
     "SELECT id, ntile(2) OVER (ORDER BY score, id), first_value(note) OVER (ORDER BY score, id) \
      FROM account ORDER BY id",
+    "SELECT id, sum(amount) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING EXCLUDE \
+     CURRENT ROW) FROM account ORDER BY id",
+    "SELECT id, count(*) OVER w, sum(score) OVER (ORDER BY score GROUPS BETWEEN UNBOUNDED \
+     PRECEDING AND UNBOUNDED FOLLOWING EXCLUDE GROUP) FROM account WINDOW w AS (ORDER BY score \
+     RANGE UNBOUNDED PRECEDING EXCLUDE TIES) ORDER BY id",
+    "SELECT id, sum(amount) OVER (ORDER BY score RANGE BETWEEN CURRENT ROW AND $1 + 1 FOLLOWING \
+     EXCLUDE NO OTHERS), count(*) OVER (ORDER BY day, id ROWS BETWEEN 2 PRECEDING AND CURRENT ROW \
+     EXCLUDE CURRENT ROW) FROM account ORDER BY id ## 1",
     "SELECT * FROM (SELECT id, row_number() OVER (PARTITION BY day ORDER BY amount, id) AS n FROM \
      account) t WHERE n = 1 ORDER BY id",
     "SELECT DISTINCT ON (score) score, id FROM account ORDER BY score, amount DESC, id",

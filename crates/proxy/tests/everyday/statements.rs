@@ -303,6 +303,8 @@ pub const STATEMENTS: &[&str] = &[
     "SELECT id, note, row_number() OVER (PARTITION BY name ORDER BY plain) AS n FROM account",
     "SELECT id, score, count(*) OVER () AS full_count FROM account LIMIT 2",
     "SELECT name, rank() OVER (ORDER BY place) FROM account",
+    "SELECT id, name, count(*) OVER (ORDER BY plain ROWS BETWEEN $1 PRECEDING AND UNBOUNDED \
+     FOLLOWING EXCLUDE CURRENT ROW) FROM account ## 1",
     "SELECT id, sum(score) OVER (PARTITION BY name) FROM account ## refused: account.score",
     "SELECT id, row_number() OVER (ORDER BY score) FROM account ## refused: account.score",
     "SELECT x.id FROM (SELECT id, row_number() OVER (ORDER BY plain) AS n FROM account) x \

@@ -3,7 +3,8 @@
 
 use std::cmp::Ordering;
 
-use semantics_postgres::{TextContext, assign};
+use column_value::LogicalType;
+use semantics_postgres::{TextContext, assign, check_assignment};
 use session_core::plans::TextPlan;
 use session_core::{Changed, Sealed, StatementError, ValueFormat, seal_literal};
 use sql_plan::{ColumnId, FinisherWrite, InsertedColumn, InsertedRows, Purpose, Upsert};
@@ -17,6 +18,8 @@ use crate::finisher::FinisherRows;
 
 /// How many columns of the finisher's answer locate a row that is written.
 const LOCATORS: usize = 2;
+/// What the server says beside 42804.
+const HINT: &str = "You will need to rewrite or cast the expression.";
 
 /// The rows to write, from the finisher's answer.
 ///
@@ -31,6 +34,9 @@ pub(super) fn read_changes(
     let fields = backend::read_row_description(&rows.row_description).map_err(|_| unasked())?;
     if fields.len() != LOCATORS + write.columns.len() {
         return Err(unasked());
+    }
+    for (field, column) in fields[LOCATORS..].iter().zip(&write.columns) {
+        check_type(plan, *column, field.type_oid)?;
     }
     let mut changed = Vec::new();
     each_row(rows, |row| {
@@ -114,6 +120,11 @@ pub(super) fn read_inserted(
 ) -> Result<Option<Sealed>, StatementError> {
     let fields = backend::read_row_description(&rows.row_description).map_err(|_| unasked())?;
     array_types(inserted, &rows.row_description)?;
+    for column in &inserted.columns {
+        if let InsertedColumn::Sealed(answer, id) = column {
+            check_type(plan, *id, fields[*answer].type_oid)?;
+        }
+    }
     let elements = inserted.columns.iter().map(|column| match column {
         InsertedColumn::Plain(answer) => fields[*answer].type_oid,
         InsertedColumn::Sealed(..) | InsertedColumn::Default(..) => values::BYTEA,
@@ -222,6 +233,26 @@ fn push(
     })
 }
 
+/// Refuses a type whose values the column does not take, as the server does before it has a row.
+/// Returns the type.
+fn check_type(
+    plan: &TextPlan,
+    column: ColumnId,
+    type_oid: u32,
+) -> Result<LogicalType, StatementError> {
+    let own = plan.loaded.schema.column(column);
+    let from = values::logical(type_oid, -1).ok_or_else(|| {
+        let message = format!(
+            "column \"{}\" is of type {} but expression is of another type",
+            own.column, own.logical
+        );
+        StatementError::statement(SqlState::DATATYPE_MISMATCH, message).hint(HINT)
+    })?;
+    let checked = check_assignment(&own.column, from, own.logical);
+    checked.map_err(|error| StatementError::from(error).hint(HINT))?;
+    Ok(from)
+}
+
 /// A value as the server would assign it to a column, sealed. None: NULL.
 fn seal_assigned(
     plan: &TextPlan,
@@ -230,14 +261,7 @@ fn seal_assigned(
     context: &TextContext,
 ) -> Result<Option<Box<[u8]>>, StatementError> {
     let own = plan.loaded.schema.column(column);
-    let from = values::logical(type_oid, -1).ok_or_else(|| {
-        let message = format!(
-            "column \"{}\" is of type {} but expression is of another type",
-            own.column, own.logical
-        );
-        StatementError::statement(SqlState::DATATYPE_MISMATCH, message)
-            .hint("You will need to rewrite or cast the expression.")
-    })?;
+    let from = check_type(plan, column, type_oid)?;
     let Some(bytes) = value else {
         return Ok(None);
     };

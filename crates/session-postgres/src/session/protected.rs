@@ -284,7 +284,7 @@ impl Protected {
             self.end_rows(kind, message, outputs);
             return Ok(());
         }
-        if !matches!(kind, kind::SYNC | kind::QUERY) {
+        if !matches!(kind, kind::SYNC | kind::QUERY | kind::FUNCTION_CALL) {
             self.transaction.set_in_pipeline(true);
         }
         match kind {
@@ -319,13 +319,14 @@ impl Protected {
                 self.send(message, Expected::Sync, outputs);
             }
             kind::QUERY => self.query(frontend::read_query(body)?, message, outputs)?,
+            kind::FUNCTION_CALL => {
+                let function = frontend::read_called_function(body)?;
+                self.function_call(function, message, outputs);
+            }
             _ => {
                 let message = "a message of this kind is refused before protected columns";
                 let failure = Failure::fatal(SqlState::FEATURE_NOT_SUPPORTED, message);
-                return Err(End(failure.hint(
-                    "Large objects by function calls need a direct \
-                                             connection.",
-                )));
+                return Err(End(failure));
             }
         }
         Ok(())

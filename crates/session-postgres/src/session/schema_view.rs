@@ -434,9 +434,13 @@ impl SchemaView {
         }
         if self.changed.schema.is_any() {
             let forgets = self.shared.forget(self.database.known_as());
-            // Nobody else has changed anything in between.
+            // Nobody else has changed anything in between. The change of one's own is no reason to
+            // doubt what the transaction sees.
             if forgets == self.known.until + 1 {
                 self.known.until = forgets;
+            }
+            if forgets == self.known.forgets + 1 {
+                self.known.forgets = forgets;
             }
             let announced = self.watching.watch.as_ref().map(|watch| watch.announce());
             self.watching.announced.extend(announced);

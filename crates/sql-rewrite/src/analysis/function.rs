@@ -7,6 +7,7 @@ use sqlparser::ast::{
 };
 
 use super::{Analysis, Constant, Scope};
+use crate::dialect::marks::is_marked_bound;
 use crate::{ColumnId, Mode, Purpose, Refusal, Use};
 use sql_plan::{refuse, unsupported};
 
@@ -227,11 +228,13 @@ impl Analysis<'_> {
         };
         for bound in [Some(&mut frame.start_bound), frame.end_bound.as_mut()] {
             match bound {
-                Some(WindowFrameBound::Preceding(Some(offset)))
-                | Some(WindowFrameBound::Following(Some(offset))) => self.plain(offset, scope)?,
                 Some(
-                    WindowFrameBound::Preceding(None)
-                    | WindowFrameBound::Following(None)
+                    WindowFrameBound::Preceding(Some(offset))
+                    | WindowFrameBound::Following(Some(offset)),
+                ) if !is_marked_bound(offset) => self.plain(offset, scope)?,
+                Some(
+                    WindowFrameBound::Preceding(_)
+                    | WindowFrameBound::Following(_)
                     | WindowFrameBound::CurrentRow,
                 )
                 | None => {}

@@ -16,6 +16,7 @@ use super::function::argument_expression;
 use super::meeting::has_constant;
 use super::{Analysis, Constant, Scope, constant};
 use crate::analysis::fetched::Fetched;
+use crate::dialect::postgres::finisher::check_operator;
 use crate::type_limits::without_limits;
 use crate::walk;
 use crate::{
@@ -306,8 +307,9 @@ impl Lowering<'_, '_> {
     }
 
     /// Leaves an order of texts to the finisher, if there is one that may answer in place of the
-    /// proxy and sorts otherwise.
+    /// proxy and sorts otherwise. Refuses an operator of users.
     pub(crate) fn check_order(&self, operator: &B, left: &Typed) -> Result<(), Refusal> {
+        check_operator(self.analysis.schema, &operator.to_string())?;
         let is_order = matches!(operator, B::Lt | B::LtEq | B::Gt | B::GtEq);
         let is_text = left.1.is_some_and(LogicalType::is_text);
         match is_order && is_text && self.may_leave() && self.analysis.schema.leaves_text_order() {

@@ -1,7 +1,7 @@
 //! Names in the tree that stand for syntax that the parser does not know. A dialect writes them
 //! into the text for the parser, and removes them from the text for the server.
 
-use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
+use sqlparser::ast::{Expr, Ident, ObjectName, ObjectNamePart};
 
 /// Begins the names that stand for a form. A text of a client that has it is refused.
 pub(crate) const MARK: char = '\u{2}';
@@ -41,4 +41,9 @@ pub(crate) fn put_only(name: &mut ObjectName) {
 /// Whether a part of a name is the mark of `ONLY`.
 pub(crate) fn is_only(part: &ObjectNamePart) -> bool {
     part.as_ident().is_some_and(|ident| ident.value == ONLY)
+}
+
+/// Whether a bound of a window's frame is a mark, which stands for one without an offset.
+pub(crate) fn is_marked_bound(offset: &Expr) -> bool {
+    matches!(offset, Expr::Identifier(name) if name.value.starts_with(MARK))
 }

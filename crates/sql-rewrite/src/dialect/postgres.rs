@@ -13,5 +13,6 @@ pub(crate) mod objects;
 pub(crate) mod output_names;
 pub(crate) mod parse;
 pub(crate) mod queries;
+pub(crate) mod spelled;
 pub(crate) mod table_guard;
 pub(crate) mod utility;

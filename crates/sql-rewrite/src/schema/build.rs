@@ -89,6 +89,11 @@ impl Schema {
             .filter(|row| truth(row, 2))
             .map(|row| text(row, 0))
             .collect();
+        building.schema.catalogue.finisher.operators = answers[7]
+            .iter()
+            .filter(|row| !text(row, 3).is_empty())
+            .map(|row| text(row, 0))
+            .collect();
         building.resolve_views(&dependencies);
         building.schema.suspect_functions = building.suspect_functions(&answers[7]);
         for row in &answers[8] {

@@ -9,6 +9,7 @@ use sqlparser::ast::{
 use super::label::{Atom, Label};
 use super::names::{Columns, Scope};
 use super::{Doubt, Verifier};
+use crate::dialect::marks;
 use crate::{Form, Source};
 
 /// Bytes of the stack that are left when more is taken, and how much more.
@@ -467,15 +468,20 @@ impl Verifier<'_, '_> {
             return Ok(());
         };
         for bound in [Some(&frame.start_bound), frame.end_bound.as_ref()] {
-            if let Some(
+            let Some(
                 WindowFrameBound::Preceding(Some(offset))
                 | WindowFrameBound::Following(Some(offset)),
             ) = bound
-            {
-                let label = self.label(offset, scope)?;
-                let label = self.in_clear(label)?;
-                self.labels.make_public(&label);
+            else {
+                continue;
+            };
+            if marks::is_marked_bound(offset) {
+                self.saw(offset);
+                continue;
             }
+            let label = self.label(offset, scope)?;
+            let label = self.in_clear(label)?;
+            self.labels.make_public(&label);
         }
         Ok(())
     }

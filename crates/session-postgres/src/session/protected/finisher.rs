@@ -47,6 +47,10 @@ impl Protected {
         answer: FinisherAnswer,
         outputs: &mut Outputs<'_>,
     ) -> Result<(), End> {
+        let answer = match answer {
+            FinisherAnswer::Failed(failure) => FinisherAnswer::Failed(self.explained(failure)),
+            answer => answer,
+        };
         match self.pipeline.finisher().take_asked() {
             None => Ok(()),
             Some(Asked::Description(key)) => {
@@ -76,6 +80,16 @@ impl Protected {
             }
             Some(Asked::Forms(questions)) => self.forms_answered(questions, answer, outputs),
         }
+    }
+
+    /// An error of the finisher, which does not know what extensions and users have added to the
+    /// server.
+    fn explained(&self, failure: StatementError) -> StatementError {
+        let loaded = self.schema.loaded();
+        let refusal = loaded
+            .ok()
+            .and_then(|loaded| sql_rewrite::unknown_operator(&failure.message, &loaded.schema));
+        refusal.map_or(failure, StatementError::from)
     }
 
     /// Takes the rows of an answer.

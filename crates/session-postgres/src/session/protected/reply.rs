@@ -340,7 +340,7 @@ impl Protected {
             (k::COPY_IN | k::COPY_OUT | k::COPY_DATA | k::COPY_DONE, _) => {
                 self.copy_answer(kind, message, outputs)?;
             }
-            (k::ROW_DESCRIPTION | k::DATA_ROW, None | Some(None)) => {
+            (k::ROW_DESCRIPTION | k::DATA_ROW | k::FUNCTION_RESULT, None | Some(None)) => {
                 outputs.to_client.extend_from_slice(message);
             }
             _ => return Err(unexpected()),

@@ -23,6 +23,13 @@ use crate::session::rows::Shape;
 use crate::session::statements::{Inputs, StatementMessages, inputs_of};
 use crate::session::texts::render_query;
 
+/// The functions with which clients read and write large objects (`pg_proc.oid`, the same in every
+/// version): `lo_create`, `lo_open`, `lo_close`, `loread`, `lowrite`, `lo_lseek`, `lo_creat`,
+/// `lo_tell`, `lo_unlink`, `lo_truncate`, and those with 64 bits. They concern no table.
+const LARGE_OBJECTS: [u32; 13] = [
+    715, 952, 953, 954, 955, 956, 957, 958, 964, 1004, 3170, 3171, 3172,
+];
+
 /// A Query in which a statement takes steps.
 #[derive(Debug)]
 pub(super) struct Script {
@@ -107,6 +114,25 @@ impl Protected {
         let message = "a statement behind the end of a transaction that has changed the schema \
                        or settings, in one text, is not supported before protected columns";
         Err(StatementError::unsupported(message).hint("Send the statements one by one."))
+    }
+
+    /// FunctionCall, which the server answers as it does a text.
+    pub(super) fn function_call(
+        &mut self,
+        function: u32,
+        message: &[u8],
+        outputs: &mut Outputs<'_>,
+    ) {
+        self.transaction.set_in_pipeline(false);
+        if !LARGE_OBJECTS.contains(&function) {
+            let message = "a function call of the protocol, other than of large objects, is \
+                           refused before protected columns";
+            let failure = StatementError::unsupported(message);
+            return self.fail_query(failure.hint("Call the function by SELECT."), outputs);
+        }
+        self.note_sync();
+        let expected = Expected::Query(Default::default(), None);
+        self.send(message, expected, outputs);
     }
 
     fn fail_query(&mut self, failure: StatementError, outputs: &mut Outputs<'_>) {

@@ -267,6 +267,46 @@ pub(crate) fn check(query: &Query, schema: &Schema) -> Result<(), Refusal> {
     }
 }
 
+/// The refusal of a query in which the finisher does not know an operator, if the server may know
+/// it: by the message of the error.
+pub fn unknown_operator(message: &str, schema: &Schema) -> Option<Refusal> {
+    let is_so = ["operator does not exist: ", "operator is not unique: "]
+        .iter()
+        .any(|start| message.starts_with(start));
+    let operators = &schema.catalogue.finisher.operators;
+    let mut words = message.split([' ', '.']).filter(|_| is_so);
+    let name = words.find(|word| operators.contains(*word))?;
+    Some(foreign_operator(name))
+}
+
+/// Refuses an operator that the server may take for one of users: it prefers one for exactly
+/// the types of its operands, whosever that is.
+///
+/// # Errors
+/// It names the operator.
+pub(crate) fn check_operator(schema: &Schema, name: &str) -> Result<(), Refusal> {
+    let own = name.strip_prefix("OPERATOR(");
+    let own = own.and_then(|own| own.strip_suffix(')')).unwrap_or(name);
+    let (namespace, own) = own.rsplit_once('.').unwrap_or(("", own));
+    let is_builtin = matches!(namespace, "" | "pg_catalog");
+    let mut shadows = schema.catalogue.finisher.shadows.iter();
+    match is_builtin && (namespace == "pg_catalog" || shadows.all(|shadow| shadow != own)) {
+        true => Ok(()),
+        false => Err(foreign_operator(own)),
+    }
+}
+
+/// The refusal of an operator that PostgreSQL itself does not have.
+fn foreign_operator(name: &str) -> Refusal {
+    unsupported(&format!(
+        "operator {name} of an extension or of users, over protected columns"
+    ))
+    .with_hint(
+        "Only operators of PostgreSQL itself are evaluated outside of the server. Write the \
+         condition with those, or apply it to the rows in the program.",
+    )
+}
+
 struct Check<'a> {
     schema: &'a Schema,
 }
@@ -315,6 +355,11 @@ impl Visitor for Check<'_> {
         flow(match expression {
             _ if called(expression).is_some() => Ok(()),
             Expr::Function(function) => self.function(&function.name),
+            Expr::BinaryOp { op, .. } => check_operator(self.schema, &op.to_string()),
+            Expr::UnaryOp { op, .. } => check_operator(self.schema, &op.to_string()),
+            Expr::AnyOp { compare_op, .. } | Expr::AllOp { compare_op, .. } => {
+                check_operator(self.schema, &compare_op.to_string())
+            }
             Expr::Cast { data_type, .. } => Self::data_type(data_type),
             Expr::TypedString(typed) => Self::data_type(&typed.data_type),
             _ => Ok(()),

@@ -10,12 +10,17 @@
 //! - `trim(BOTH FROM a)` becomes `trim(BOTH a)`, which means the same.
 //! - `'a'`, a new line, `'b'` becomes `'ab'`. Else the parser would read the second part as an
 //!   alias.
+//! - A constant in quotes as a bound of a window's frame gets parentheses.
+//! - `EXCLUDE TIES` and the like, at the end of a window's frame, become a mark in its last bound.
 //! - `CREATE MATERIALIZED VIEW … WITH NO DATA` loses its last words; a mark in the name of the view
 //!   stands for them.
+
+mod frames;
 
 use std::borrow::Cow;
 use std::ops::Range;
 
+use self::frames::{exclusion, is_frame_offset, with_exclusions};
 use crate::dialect::lexeme::{Lexeme, Part};
 use crate::dialect::marks::{MARK, NO_DATA, ONLY};
 use crate::dialect::postgres::lexer::{joints, lexemes};
@@ -82,10 +87,21 @@ pub(crate) fn of_lexemes<'t>(text: &'t str, lexemes: &Part) -> Cow<'t, str> {
         if let Some(change) = lock(&words, at).or_else(|| only(&words, at)) {
             changed.extend(change);
         } else if words[at].is_constant {
-            let joints = joints(text, &words[at].span);
-            changed.extend(joints.into_iter().map(|joint| (joint, String::new())));
+            let span = &words[at].span;
+            let joints = joints(text, span);
+            let joints = joints.into_iter().map(|joint| (joint, String::new()));
+            match is_frame_offset(&words, at) {
+                true => {
+                    changed.push((span.start..span.start, "(".to_owned()));
+                    changed.extend(joints);
+                    changed.push((span.end..span.end, ")".to_owned()));
+                }
+                false => changed.extend(joints),
+            }
         } else if is_null_test(&words, at) {
             changed.push((words[at].span.clone(), "IS NULL".to_owned()));
+        } else if let Some(change) = exclusion(&words, at) {
+            changed.push(change);
         } else if is_table_query(&words, at) {
             changed.push((words[at].span.clone(), "SELECT * FROM".to_owned()));
         } else if is_needless(&words, at) {
@@ -311,6 +327,10 @@ pub(crate) fn for_server(text: String) -> String {
         false => text,
     };
     let text = text.replace(&format!("\"{ONLY}\"."), "ONLY ");
+    let text = match text.contains("exclude ") {
+        true => with_exclusions(text),
+        false => text,
+    };
     LOCKS.iter().fold(text, |text, (lock, mark)| {
         let lock = lock.join(" ").to_uppercase();
         text.replace(&format!("{mark}."), &format!("{lock} OF "))

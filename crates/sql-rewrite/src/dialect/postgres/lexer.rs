@@ -215,56 +215,6 @@ fn dollar_end(text: &str, from: usize) -> usize {
         .map_or(text.len(), |span| tag_end + 1 + span + tag.len())
 }
 
-/// `U&"…"`, `U&'…'`, `E'…'` with an escape that is a part of a word, and a constant that goes on in
-/// the next line.
-pub(crate) fn may_hide_names(text: &str, lower: &str) -> bool {
-    let bytes = lower.as_bytes();
-    let starts = |at: usize| at == 0 || !is_word(bytes[at - 1]);
-    let unicode = (0..bytes.len())
-        .any(|at| starts(at) && matches!(bytes.get(at..at + 3), Some(b"u&\"" | b"u&'")));
-    let escape_string =
-        (0..bytes.len()).any(|at| starts(at) && bytes.get(at..at + 2) == Some(b"e'"));
-    unicode || (escape_string && spells(text)) || has_continuation(bytes)
-}
-
-/// Whether a text has an escape that is a part of a word: the number of a character, or a sign that
-/// stands for itself (`\s` is `s`, PostgreSQL 4.1.2.2).
-fn spells(text: &str) -> bool {
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        if byte == b'\\'
-            && let Some(next) = bytes.next()
-            && (is_word(next) || next == b'$')
-            && !matches!(next, b'b' | b'f' | b'n' | b'r' | b't')
-        {
-            return true;
-        }
-    }
-    false
-}
-
-/// `'…'`, a new line, `'…'`: one constant (PostgreSQL 4.1.2.1). Comments may stand between.
-fn has_continuation(bytes: &[u8]) -> bool {
-    // Since the last quote there were only blanks and comments: whether with a new line.
-    let mut since: Option<bool> = None;
-    let mut in_comment = false;
-    for (at, byte) in bytes.iter().enumerate() {
-        match byte {
-            b'\n' | b'\r' => {
-                in_comment = false;
-                since = since.map(|_| true);
-            }
-            _ if in_comment => {}
-            b'\'' if since == Some(true) => return true,
-            b'\'' => since = Some(false),
-            b' ' | b'\t' | 0x0b | 0x0c => {}
-            b'-' if bytes.get(at + 1) == Some(&b'-') && since.is_some() => in_comment = true,
-            _ => since = None,
-        }
-    }
-    false
-}
-
 #[cfg(test)]
 mod tests {
     use super::{Lexeme, lexemes};
