@@ -172,7 +172,6 @@ const FETCHED: &[&[&str]] = &[
         "FETCH c",
         "FETCH ALL FROM c",
         "MOVE ALL FROM c",
-        "DECLARE d CURSOR FOR SELECT 1 / (id - 3), lower(name) FROM TABLE ORDER BY id",
     ],
 ];
 
