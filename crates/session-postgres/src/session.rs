@@ -164,6 +164,13 @@ enum Side {
 #[derive(Debug)]
 struct End(Failure);
 
+impl End {
+    fn unexpected() -> Self {
+        let message = "the server gave an answer that was not expected";
+        Self(Failure::fatal(SqlState::PROTOCOL_VIOLATION, message))
+    }
+}
+
 impl From<FrameError> for End {
     fn from(error: FrameError) -> Self {
         let failure = Failure::fatal(SqlState::PROTOCOL_VIOLATION, error.to_string());

@@ -22,6 +22,7 @@ mod lineage;
 mod locked;
 mod rows;
 mod semi_joins;
+mod targets;
 pub(crate) mod writes;
 
 use std::collections::BTreeSet;

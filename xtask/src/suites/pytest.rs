@@ -31,6 +31,9 @@ struct Line {
 
 type Outcomes = BTreeMap<String, Line>;
 
+/// Arguments and environment variables of a run.
+pub type Invocation = (Vec<String>, Vec<(&'static str, String)>);
+
 /// A suite.
 pub struct Suite<'a> {
     /// Where logs and outcomes are left.
@@ -47,7 +50,7 @@ pub struct Suite<'a> {
     pub database: &'a str,
     pub preparation: &'a [&'a str],
     /// Arguments and environment that lead to a port.
-    pub at_port: fn(u16) -> (Vec<String>, Vec<(&'static str, String)>),
+    pub at_port: fn(u16) -> Invocation,
 }
 
 impl Suite<'_> {

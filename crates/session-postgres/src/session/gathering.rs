@@ -7,7 +7,10 @@ use column_value::{LogicalType, OpaqueType, Value};
 use finish::Limits;
 use semantics_postgres::TextContext;
 use session_core::{Statement, StatementError, ValueFormat};
-use sql_plan::{Element, FetchedColumnPlan, FinisherQuery, FinisherWrite, OutputKind, Plan};
+use sql_plan::{
+    Element, FetchedColumnPlan, FinisherQuery, FinisherWrite, KeptCursor, ObjectEffect, OutputKind,
+    Plan, Scroll,
+};
 use wire_postgres::Malformed;
 use wire_postgres::backend;
 use wire_postgres::frontend::KeptBind;
@@ -61,6 +64,22 @@ pub(super) fn write_at(plan: &TextPlan, index: usize) -> Option<&FinisherWrite> 
         Plan::FinisherWrite(plan) => Some(plan),
         _ => None,
     }
+}
+
+/// The cursor that a statement declares, if its rows are kept.
+pub(super) fn kept_at(plan: &TextPlan, index: usize) -> Option<&KeptCursor> {
+    plan.effects(index)?
+        .objects
+        .iter()
+        .find_map(|effect| match effect {
+            ObjectEffect::Keeps(kept) => Some(kept),
+            _ => None,
+        })
+}
+
+/// How a statement moves a cursor whose rows are kept.
+pub(super) fn scroll_at(plan: &TextPlan, index: usize) -> Option<&Scroll> {
+    plan.effects(index)?.scroll()
 }
 
 /// The formats in which to ask for the columns of the fetch.

@@ -91,6 +91,9 @@ pub(super) struct Load {
     pub answers: Vec<Answer>,
 }
 
+/// Values of sequences, by the columns that they are for.
+type Drawn = Vec<(ColumnId, Vec<i64>)>;
+
 impl Load {
     /// Writes the queries, after a Close.
     pub(super) fn begin(extent: Extent, has_sync: bool, forgets: u64, out: &mut Vec<u8>) -> Self {
@@ -157,7 +160,7 @@ impl Load {
     ///
     /// # Errors
     /// A column has no sequence.
-    pub(super) fn drawn(&self) -> Result<Option<Vec<(ColumnId, Vec<i64>)>>, ColumnId> {
+    pub(super) fn drawn(&self) -> Result<Option<Drawn>, ColumnId> {
         let Extent::Draw(draws) = &self.extent else {
             return Ok(None);
         };

@@ -32,8 +32,8 @@ use sqlparser::ast::{
 
 use expressions::{EXCLUDED, Mentioned, Replaced, Unqualified, cast, mentions_excluded, singles};
 
-use super::inserts::{Target, Value};
 use super::legs::{self, ArrayColumn, ArrayType, ROW};
+use super::targets::{Target, Value};
 use super::writes::note_types;
 use crate::analysis::{Analysis, OutColumn, Relation, Scope, template};
 use crate::dialect::postgres::finisher;
@@ -67,6 +67,14 @@ pub(super) struct Conflicts<'s> {
     columns: Vec<usize>,
     /// The columns of `EXCLUDED` that the query names; None: it may mean all.
     excluded: Option<BTreeSet<String>>,
+}
+
+/// The statement that writes a row which is there, its outputs, and which plain values of the
+/// proposed row it takes.
+pub(super) struct RowUpdate {
+    pub statement: Statement,
+    pub outputs: Option<Vec<OutColumn>>,
+    pub passed: Vec<usize>,
 }
 
 /// What a row that was to be inserted has in a column.
@@ -283,12 +291,12 @@ impl<'s> Conflicts<'s> {
         outputs.collect()
     }
 
-    /// The statement that writes one row, and which plain values of the proposed row it takes.
+    /// The statement that writes one row.
     pub fn update(
         &self,
         (targets, sent): (&[Target], &[InsertedColumn]),
         analysis: &mut Analysis,
-    ) -> Result<(Statement, Option<Vec<OutColumn>>, Vec<usize>), Refusal> {
+    ) -> Result<RowUpdate, Refusal> {
         let schema = analysis.schema;
         note_types(&self.kept, self.table, analysis)?;
         let mut passed: Vec<usize> = Vec::new();
@@ -322,7 +330,11 @@ impl<'s> Conflicts<'s> {
             ..self.update.clone()
         };
         let outputs = analysis.update(&mut update, None)?;
-        Ok((Statement::Update(update), outputs, passed))
+        Ok(RowUpdate {
+            statement: Statement::Update(update),
+            outputs,
+            passed,
+        })
     }
 
     /// What a proposed row has in a column of the table.

@@ -17,9 +17,10 @@ use sqlparser::ast::{
 };
 
 use super::Prepared;
-use super::conflicts::Conflicts;
+use super::conflicts::{Conflicts, RowUpdate};
 use super::lineage;
 use super::rows::{Cells, cast_of, expand_stars, width_of};
+use super::targets::{Target, Value};
 use super::writes::note_types;
 use crate::analysis::{
     Analysis, Constant, Outputs, given_always, is_default, output_list, template,
@@ -88,23 +89,6 @@ pub(super) fn of_with(query: &Query, schema: &Schema) -> Result<Plan, Refusal> {
     of_insert(&insert, schema)
 }
 
-/// A column that is written.
-pub(super) struct Target<'s> {
-    name: ObjectName,
-    pub column: &'s crate::Column,
-    pub value: Value,
-}
-
-/// What a column gets.
-pub(super) enum Value {
-    /// A column of the finisher's answer.
-    Computed,
-    /// An expression that the server evaluates.
-    Kept(Box<Expr>),
-    /// `DEFAULT`
-    Default,
-}
-
 fn planned(
     insert: &Insert,
     schema: &Schema,
@@ -156,7 +140,7 @@ fn planned(
 type Parts = (
     super::legs::Fetched,
     (Statement, Outputs, Vec<InsertedColumn>),
-    Option<(Statement, Outputs, Vec<usize>)>,
+    Option<RowUpdate>,
 );
 
 fn assembled(
@@ -189,9 +173,10 @@ fn assembled(
         })
     };
     let upsert = match (conflicts, update) {
-        (Some(conflicts), Some((update, outputs, passed))) => {
-            let update = translated(update, output_list(outputs))?;
-            Some(conflicts.plan(rows, (update, passed), query.parameters, schema)?)
+        (Some(conflicts), Some(update)) => {
+            let written = translated(update.statement, output_list(update.outputs))?;
+            let written = (written, update.passed);
+            Some(conflicts.plan(rows, written, query.parameters, schema)?)
         }
         _ => None,
     };

@@ -4,7 +4,6 @@
 use session_core::StatementError;
 use wire_postgres::backend::{self, Failure};
 
-use super::reply::unexpected;
 use super::{Outputs, Protected};
 use crate::session::End;
 use crate::session::answers::Expected;
@@ -47,7 +46,7 @@ impl Protected {
         let shape = match self.answers.front() {
             Some(Expected::Execute(shape, _)) => shape.clone(),
             Some(Expected::Query(shapes, _)) => shapes.front().cloned().flatten(),
-            _ => return Err(unexpected()),
+            _ => return Err(End::unexpected()),
         };
         let is_in = kind == backend::kind::COPY_IN;
         let begun = match shape.as_ref().map(|shape| shape.copy()) {
@@ -59,7 +58,7 @@ impl Protected {
                 let begun = Copying::begin(plan, copy, self.settings.context(), limits);
                 Some(begun.map_err(ended)?)
             }
-            Some(_) => return Err(unexpected()),
+            Some(_) => return Err(End::unexpected()),
         };
         self.copy.begin(begun);
         if is_in {

@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use session_core::plans::TextPlan;
 use session_core::{Statement, StatementError};
-use sql_plan::{KeptCursor, ObjectEffect, Scroll};
 use wire_postgres::Formats;
 use wire_postgres::backend;
 use wire_postgres::frontend::{
@@ -26,7 +25,7 @@ use crate::finisher::FinisherRows;
 use crate::session::answers::{Expected, Unseen};
 use crate::session::cursors::{CursorRows, without_rows};
 use crate::session::finisher_rows::AnsweredRows;
-use crate::session::gathering::Gathering;
+use crate::session::gathering::{Gathering, kept_at, scroll_at};
 use crate::session::portals::PortalState;
 use crate::session::step::{Declaring, Scrolling, Step};
 
@@ -207,22 +206,6 @@ impl Protected {
         cursor.write_description(&[], &mut said);
         Some(said)
     }
-}
-
-/// The cursor that a statement declares, if its rows are kept.
-pub(super) fn kept_at(plan: &TextPlan, index: usize) -> Option<&KeptCursor> {
-    plan.effects(index)?
-        .objects
-        .iter()
-        .find_map(|effect| match effect {
-            ObjectEffect::Keeps(kept) => Some(kept),
-            _ => None,
-        })
-}
-
-/// How a statement moves a cursor whose rows are kept.
-pub(super) fn scroll_at(plan: &TextPlan, index: usize) -> Option<&Scroll> {
-    plan.effects(index)?.scroll()
 }
 
 /// Writes Bind without values.

@@ -13,7 +13,6 @@ use sql_plan::{FinisherQuery, FinisherWrite, InsertedColumn, InsertedRows, Liter
 use wire_postgres::frontend::{self, Bind, Execute, KeptBind, Target, write_execute, write_target};
 use wire_postgres::{backend, values};
 
-use super::cursors::kept_at;
 use super::steps::RowsToWrite;
 use super::{Outputs, Protected};
 use crate::finisher::{Described, FinisherAnswer, FinisherRequest, FinisherRows};
@@ -24,7 +23,7 @@ use crate::session::finisher_link::Asked;
 use crate::session::finisher_rows::{AnsweredRows, write_description};
 use crate::session::forms::Purpose;
 use crate::session::found;
-use crate::session::gathering::{Gathering, formats, query_at, write_at};
+use crate::session::gathering::{Gathering, formats, kept_at, query_at, write_at};
 use crate::session::portals::PortalState;
 use crate::session::rows::Shape;
 use crate::session::statements::{StatementMessages, inputs_of, may_return_rows};

@@ -4,7 +4,6 @@ use session_core::StatementError;
 use sqlstate::SqlState;
 use wire_postgres::backend;
 
-use super::reply::unexpected;
 use super::{Outputs, Protected};
 use crate::session::End;
 use crate::session::answers::{Expected, Unseen};
@@ -56,14 +55,14 @@ impl Protected {
         let (Some(Expected::Load { closed }), Some(load)) =
             (self.answers.front(), self.schema.load_mut())
         else {
-            return Err(unexpected());
+            return Err(End::unexpected());
         };
         match kind {
             k::PARSE_COMPLETE => load.answers.push(Vec::new()),
             k::DATA_ROW => load.read_row(body)?,
             k::CLOSE_COMPLETE => *closed += 1,
             k::BIND_COMPLETE | k::COMMAND_COMPLETE => {}
-            _ => return Err(unexpected()),
+            _ => return Err(End::unexpected()),
         }
         if *closed == 2 {
             self.answers.pop();

@@ -9,7 +9,6 @@ use session_core::{Statement, StatementError, finish_at, subject};
 use wire_postgres::backend;
 use wire_postgres::frontend::{self, Bind, Execute, KeptBind, Target, write_execute, write_target};
 
-use super::reply::unexpected;
 use super::{Outputs, Protected};
 use crate::session::End;
 use crate::session::answers::{DescribeFinish, Expected, Unseen};
@@ -171,7 +170,7 @@ impl Protected {
     ) -> Result<bool, End> {
         use backend::kind as k;
         let Some(Expected::DescribeFinish(described)) = self.answers.front() else {
-            return Err(unexpected());
+            return Err(End::unexpected());
         };
         let DescribeFinish {
             statement,
@@ -180,7 +179,7 @@ impl Protected {
         } = described;
         match kind {
             k::PARAMETER_DESCRIPTION if *has_parameters => {
-                let front = statement.plan.front(0).ok_or_else(unexpected)?;
+                let front = statement.plan.front(0).ok_or_else(End::unexpected)?;
                 statement.write_parameters(front, body, outputs.to_client)?;
             }
             k::PARAMETER_DESCRIPTION => {}
@@ -197,7 +196,7 @@ impl Protected {
                     written => written?,
                 }
             }
-            _ => return Err(unexpected()),
+            _ => return Err(End::unexpected()),
         }
         Ok(kind != k::PARAMETER_DESCRIPTION)
     }

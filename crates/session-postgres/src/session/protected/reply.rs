@@ -1,8 +1,7 @@
 //! The server's answers, translated for the client.
 
-use sqlstate::SqlState;
 use wire_postgres::Malformed;
-use wire_postgres::backend::{self, Failure};
+use wire_postgres::backend;
 
 use super::loads::{draw_failed, load_failed};
 use super::{Outputs, Protected};
@@ -37,7 +36,7 @@ impl Protected {
         use backend::kind as k;
         self.flush_proxy_replies(outputs);
         let body = &message[wire_postgres::HEADER_SIZE..];
-        let front = self.answers.front().ok_or_else(unexpected)?;
+        let front = self.answers.front().ok_or_else(End::unexpected)?;
         let is_last = match (front, kind) {
             (Expected::Load { .. }, _) => return self.load_answer(kind, body, outputs),
             (Expected::Query(..), _) => return self.query_answer(kind, message, outputs),
@@ -63,7 +62,7 @@ impl Protected {
             }
             (Expected::Step(_), k::COMMAND_COMPLETE | k::PORTAL_SUSPENDED) => {
                 let Some(Expected::Step(step)) = self.answers.pop() else {
-                    return Err(unexpected());
+                    return Err(End::unexpected());
                 };
                 return self.end_step(*step, outputs);
             }
@@ -78,7 +77,7 @@ impl Protected {
                 outputs.to_client.extend_from_slice(message);
                 true
             }
-            _ => return Err(unexpected()),
+            _ => return Err(End::unexpected()),
         };
         if is_last {
             self.answers.pop();
@@ -97,7 +96,7 @@ impl Protected {
         use backend::kind as k;
         let body = &message[wire_postgres::HEADER_SIZE..];
         let Some(Expected::Execute(shape, reading)) = self.answers.front() else {
-            return Err(unexpected());
+            return Err(End::unexpected());
         };
         let tag = shape.as_ref().and_then(|shape| shape.tag());
         match (kind, shape) {
@@ -126,7 +125,7 @@ impl Protected {
                 write_tag(tag, message, outputs);
                 Ok(true)
             }
-            _ => Err(unexpected()),
+            _ => Err(End::unexpected()),
         }
     }
 
@@ -140,7 +139,7 @@ impl Protected {
         use backend::kind as k;
         let body = &message[wire_postgres::HEADER_SIZE..];
         let Some(Expected::DescribeStatement(statement)) = self.answers.front() else {
-            return Err(unexpected());
+            return Err(End::unexpected());
         };
         let plan = &statement.plan;
         match (kind, plan.front(0)) {
@@ -153,7 +152,7 @@ impl Protected {
             (k::PARAMETER_DESCRIPTION | k::ROW_DESCRIPTION | k::NO_DATA, _) => {
                 outputs.to_client.extend_from_slice(message);
             }
-            _ => return Err(unexpected()),
+            _ => return Err(End::unexpected()),
         }
         Ok(kind != k::PARAMETER_DESCRIPTION)
     }
@@ -181,7 +180,7 @@ impl Protected {
             (Some(Expected::DescribeRows(None, formats)), k::ROW_DESCRIPTION) => {
                 rows::write_plain_description(body, formats, outputs.to_client)?;
             }
-            _ => return Err(unexpected()),
+            _ => return Err(End::unexpected()),
         }
         Ok(true)
     }
@@ -196,7 +195,7 @@ impl Protected {
         use backend::kind as k;
         let body = &message[wire_postgres::HEADER_SIZE..];
         let Some(Expected::DescribePart(part)) = self.answers.front() else {
-            return Err(unexpected());
+            return Err(End::unexpected());
         };
         let plan = &part.statement.plan;
         let is_answer = plan.answering(part.at.index) == Some(part.at);
@@ -223,7 +222,7 @@ impl Protected {
                 backend::write_empty(k::NO_DATA, outputs.to_client);
             }
             k::NO_DATA | k::ROW_DESCRIPTION => {}
-            _ => return Err(unexpected()),
+            _ => return Err(End::unexpected()),
         }
         Ok(true)
     }
@@ -238,7 +237,7 @@ impl Protected {
         use backend::kind as k;
         let body = &message[wire_postgres::HEADER_SIZE..];
         let Some(Expected::Unseen(unseen)) = self.answers.front() else {
-            return Err(unexpected());
+            return Err(End::unexpected());
         };
         match (unseen, kind) {
             (Unseen::ParseAgain, k::PARSE_COMPLETE) => {
@@ -257,7 +256,7 @@ impl Protected {
                 }
                 Ok(true)
             }
-            _ => Err(unexpected()),
+            _ => Err(End::unexpected()),
         }
     }
 
@@ -271,7 +270,7 @@ impl Protected {
         use backend::kind as k;
         let body = &message[wire_postgres::HEADER_SIZE..];
         let Some(Expected::Writes(writes)) = self.answers.front() else {
-            return Err(unexpected());
+            return Err(End::unexpected());
         };
         match kind {
             k::BIND_COMPLETE => {
@@ -301,7 +300,7 @@ impl Protected {
                     return Ok(true);
                 }
             }
-            _ => return Err(unexpected()),
+            _ => return Err(End::unexpected()),
         }
         Ok(false)
     }
@@ -318,7 +317,7 @@ impl Protected {
             self.note_tag(body);
         }
         let Some(Expected::Query(shapes, reading)) = self.answers.front() else {
-            return Err(unexpected());
+            return Err(End::unexpected());
         };
         match (kind, shapes.front()) {
             (k::ROW_DESCRIPTION, Some(Some(shape))) => {
@@ -343,7 +342,7 @@ impl Protected {
             (k::ROW_DESCRIPTION | k::DATA_ROW | k::FUNCTION_RESULT, None | Some(None)) => {
                 outputs.to_client.extend_from_slice(message);
             }
-            _ => return Err(unexpected()),
+            _ => return Err(End::unexpected()),
         }
         Ok(())
     }
@@ -459,7 +458,7 @@ impl Protected {
             }
             Some(Expected::LoadSync) => self.end_load(outputs)?,
             Some(Expected::Unseen(Unseen::Sync)) => {}
-            _ => return Err(unexpected()),
+            _ => return Err(End::unexpected()),
         }
         // A Flush may have come for replies of the proxy's own, to which the server adds nothing.
         self.flush_proxy_replies(outputs);
@@ -478,11 +477,6 @@ impl Protected {
         }
         Ok(())
     }
-}
-
-pub(super) fn unexpected() -> End {
-    let message = "the server gave an answer that was not expected";
-    End(Failure::fatal(SqlState::PROTOCOL_VIOLATION, message))
 }
 
 /// The number of rows in the tag of CommandComplete, such as `UPDATE 5`.
