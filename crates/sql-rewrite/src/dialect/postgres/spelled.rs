@@ -32,7 +32,9 @@ pub(crate) fn readings(text: &str, first: &str) -> Option<Vec<String>> {
     let mut size = 0;
     while let Some(text) = readings.get(next).cloned() {
         next += 1;
-        for reading in [joined(&text), escaped(&text), unicode_escaped(&text)] {
+        let of_inner_quotes = text.replace("''", "'");
+        let read = [joined(&text), escaped(&text), unicode_escaped(&text)];
+        for reading in read.into_iter().chain([of_inner_quotes]) {
             if !readings.contains(&reading) {
                 size += reading.len();
                 readings.push(reading);

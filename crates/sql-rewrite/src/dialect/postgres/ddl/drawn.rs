@@ -171,7 +171,10 @@ pub(super) fn plan(
         ));
     }
     let template = Template {
-        pieces: vec![Piece::Text(format!("{BLOCK_START} {text}{BLOCK_END}"))],
+        pieces: vec![Piece::Text(format!(
+            "{BLOCK_START} {}{BLOCK_END}",
+            text.trim_end()
+        ))],
     };
     Ok(Plan::One(Translated { template, ..one }, effects))
 }

@@ -380,7 +380,10 @@ fn names_in_associated_data_cannot_be_changed() {
         "ALTER TABLE plain RENAME TO visits",
         "protected table visits",
     );
-    refused("ALTER TABLE people RENAME TO visits", "could not be read");
+    refused(
+        "ALTER TABLE people RENAME TO visits",
+        "protected table visits",
+    );
     refused("ALTER TABLE people ALTER name TYPE text", "cannot convert");
     becomes(
         "ALTER TABLE people RENAME COLUMN city TO town",

@@ -30,9 +30,9 @@ fn the_sequence_is_made_with_the_table_and_belongs_to_the_column() {
     assert_eq!(
         sent("CREATE TABLE letter (id serial PRIMARY KEY, n int)").as_deref(),
         Ok(
-            "DO $strongroom$ BEGIN CREATE SEQUENCE \"public\".\"letter_id_seq\" AS integer; \
+            "DO $strongroom$ BEGIN CREATE SEQUENCE \"public\".letter_id_seq AS integer; \
              CREATE TABLE \"public\".letter (id BYTEA PRIMARY KEY, n INT); \
-             ALTER SEQUENCE \"public\".\"letter_id_seq\" OWNED BY \"public\".\"letter\".\"id\"; \
+             ALTER SEQUENCE \"public\".letter_id_seq OWNED BY \"public\".letter.\"id\"; \
              END $strongroom$"
         )
     );
@@ -42,7 +42,7 @@ fn the_sequence_is_made_with_the_table_and_belongs_to_the_column() {
     );
     let made = made.expect("it is what the rule says");
     for part in [
-        "IF pg_catalog.to_regclass(E'\"public\".\"invoice\"') IS NULL THEN CREATE SEQUENCE",
+        "IF pg_catalog.to_regclass(E'\"public\".invoice') IS NULL THEN CREATE SEQUENCE",
         "AS bigint INCREMENT BY 2 START WITH 5;",
         "(id BYTEA NOT NULL, number BYTEA)",
         "already exists, skipping",
