@@ -154,15 +154,11 @@ fn renamed(subject: &str) -> Refusal {
     refusal(
         subject,
         "its name is bound into its ciphertexts, so that a renamed one could not be read",
-        "Create the new one with its rule and copy the rows through the proxy. A table of which \
-         each protected column has a domain can be renamed, if the new name has the same rules.",
+        "Create the new one with its rule and copy the rows through the proxy.",
     )
 }
 
 fn rename_table(table: &Table, new: &ObjectName, schema: &Schema) -> Result<(), Refusal> {
-    if keeps_keys(table, new, schema) {
-        return Ok(());
-    }
     refuse_named(new, "the new name of a table", schema)?;
     let in_its_schema = [
         quoted(&table.schema),
@@ -177,36 +173,6 @@ fn rename_table(table: &Table, new: &ObjectName, schema: &Schema) -> Result<(), 
         )));
     }
     Ok(())
-}
-
-/// Whether values of a table are sealed alike under another name in its schema: the rules are the
-/// same there, and each names a domain, so that no name is bound into a ciphertext.
-fn keeps_keys(table: &Table, new: &ObjectName, schema: &Schema) -> bool {
-    let Some((None, new)) = split(new) else {
-        return false;
-    };
-    let name = (table.schema.clone(), new.clone());
-    if !table.is_protected() || schema.tables.get(&name).is_some_and(|own| own.oid != 0) {
-        return false;
-    }
-    let alike = |column: &crate::Column| {
-        let other = schema.rule(&table.schema, &new, &column.name);
-        match (column.protected.map(|id| schema.column(id)), other) {
-            (None, None) => true,
-            (Some(own), Some(other)) => {
-                // One of its own names the table.
-                !own.domain.contains(':')
-                    && own.domain == other.domain
-                    && (own.logical, own.mode, own.bits) == (other.logical, other.mode, other.bits)
-            }
-            _ => false,
-        }
-    };
-    let mut rules = schema.protected.iter();
-    let has_all = rules.all(|rule| {
-        (&rule.schema, &rule.table) != (&name.0, &name.1) || table.position(&rule.column).is_some()
-    });
-    has_all && table.columns.iter().all(alike)
 }
 
 /// Refuses a column that a rule is for.
