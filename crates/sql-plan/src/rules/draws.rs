@@ -37,7 +37,7 @@ impl Draws {
         }
         let inside = rest.trim_end().strip_suffix(')')?.trim();
         let name = match inside.rsplit_once("::") {
-            Some((name, cast)) if matches!(cast.trim(), "regclass" | "text") => name.trim(),
+            Some((name, cast)) if is_name_type(cast.trim()) => name.trim(),
             _ => inside,
         };
         let name = name.strip_prefix('\'')?.strip_suffix('\'')?;
@@ -55,6 +55,13 @@ impl Draws {
             LogicalType::SmallInt | LogicalType::Integer | LogicalType::BigInt
         )
     }
+}
+
+/// Whether a name of a sequence may be cast to a type.
+fn is_name_type(name: &str) -> bool {
+    ["regclass", "text"]
+        .iter()
+        .any(|own| name.eq_ignore_ascii_case(own))
 }
 
 #[cfg(test)]

@@ -504,8 +504,10 @@ mod tests {
                         AccessExpr::Dot(column) => matches!(column, Expr::Identifier(_)),
                     })
                 }
-                // COALESCE is syntax, not a function.
-                Expr::Function(call) => is_bound(&call.name) || call.name.to_string() == "COALESCE",
+                // COALESCE and ARRAY are syntax, not functions.
+                Expr::Function(call) => {
+                    is_bound(&call.name) || ["COALESCE", "ARRAY"].contains(&&*call.name.to_string())
+                }
                 _ => false,
             };
             if is_bound {

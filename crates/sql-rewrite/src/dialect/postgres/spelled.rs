@@ -112,7 +112,9 @@ fn escaped(text: &str) -> String {
             b'U' => digits(1, 8, 16)
                 .filter(|(_, length)| *length == 9)
                 .map(letter),
-            b'b' | b'f' | b'n' | b'r' | b't' => Some((b" ".to_vec(), 1)),
+            // A new line between quotes makes one constant of two.
+            b'n' | b'r' => Some((b"\n".to_vec(), 1)),
+            b'b' | b'f' | b't' => Some((b" ".to_vec(), 1)),
             _ => None,
         };
         Some(number.unwrap_or_else(|| (vec![rest[0]], 1)))

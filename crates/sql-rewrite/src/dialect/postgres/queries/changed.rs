@@ -16,10 +16,10 @@ SELECT e.evtname::pg_catalog.text
  WHERE e.evtenabled OPERATOR(pg_catalog.<>) 'D'";
 
 /// Relations of names, whatever their schemas are.
-const OF_NAMES: &str = "ANY (SELECT own.oid
-                               FROM pg_catalog.pg_class own
-                              WHERE own.relname
-                                    OPERATOR(pg_catalog.=) ANY ($1::pg_catalog.name[]))";
+const OF_NAMES: &str = "ANY (ARRAY(SELECT own.oid
+                                     FROM pg_catalog.pg_class own
+                                    WHERE own.relname
+                                          OPERATOR(pg_catalog.=) ANY ($1::pg_catalog.name[])))";
 
 /// What is sent to read relations of some names again. Queries with a parameter take the names, as
 /// [`names_text`] writes them. Views, functions and the catalogues themselves are not asked about.
