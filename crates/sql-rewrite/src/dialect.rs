@@ -15,6 +15,8 @@ pub(crate) mod lexeme;
 pub(crate) mod marks;
 mod plans;
 pub(crate) mod postgres;
+#[cfg(test)]
+mod sample;
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -33,6 +35,9 @@ pub enum Dialect {
     /// PostgreSQL's.
     #[default]
     Postgres,
+    /// One that no server speaks: it differs from PostgreSQL's wherever a dialect may.
+    #[cfg(test)]
+    Sample,
 }
 
 /// Why a text has no tree that is the server's own.
@@ -72,10 +77,13 @@ pub(crate) fn has_rows(statement: &Statement) -> bool {
 
 /// Texts.
 impl Dialect {
-    /// The tree of a single statement, where the server would read the same one.
+    /// The tree of a single statement, where the server would read the same one. In the trees of
+    /// all dialects parameters are `$1`, `$2` and so on.
     pub(crate) fn parse(self, statement: &str) -> Result<Statement, Unread> {
         match self {
             Self::Postgres => parse::parse(statement),
+            #[cfg(test)]
+            Self::Sample => sample::parse(statement),
         }
     }
 
@@ -84,6 +92,8 @@ impl Dialect {
     pub fn statements(self, text: &str) -> Option<Vec<Statement>> {
         match self {
             Self::Postgres => parse::statements(text),
+            #[cfg(test)]
+            Self::Sample => sample::statements(text),
         }
     }
 
@@ -91,6 +101,8 @@ impl Dialect {
     pub(crate) fn reads_back(self, text: &str, statement: &Statement) -> bool {
         match self {
             Self::Postgres => parse::reads_back(text, statement),
+            #[cfg(test)]
+            Self::Sample => sample::reads_back(text, statement),
         }
     }
 
@@ -98,6 +110,8 @@ impl Dialect {
     pub(crate) fn for_server(self, text: String) -> String {
         match self {
             Self::Postgres => postgres::forms::for_server(text),
+            #[cfg(test)]
+            Self::Sample => text,
         }
     }
 
@@ -105,6 +119,8 @@ impl Dialect {
     pub(crate) fn lexemes(self, text: &str) -> Vec<(Lexeme, Range<usize>)> {
         match self {
             Self::Postgres => lexer::lexemes(text),
+            #[cfg(test)]
+            Self::Sample => lexer::lexemes(text),
         }
     }
 
@@ -113,6 +129,8 @@ impl Dialect {
     pub(crate) fn may_hide_names(self, text: &str, lower: &str) -> bool {
         match self {
             Self::Postgres => postgres::spelled::may_hide_names(text, lower),
+            #[cfg(test)]
+            Self::Sample => postgres::spelled::may_hide_names(text, lower),
         }
     }
 
@@ -120,6 +138,8 @@ impl Dialect {
     pub(crate) fn readings(self, text: &str, first: &str) -> Option<Vec<String>> {
         match self {
             Self::Postgres => postgres::spelled::readings(text, first),
+            #[cfg(test)]
+            Self::Sample => postgres::spelled::readings(text, first),
         }
     }
 
@@ -127,6 +147,8 @@ impl Dialect {
     pub fn write_hole(self, index: usize, text: &mut String) {
         match self {
             Self::Postgres => write!(text, "${}", index + 1).expect("a String takes everything"),
+            #[cfg(test)]
+            Self::Sample => sample::write_hole(index, text),
         }
     }
 
@@ -142,6 +164,8 @@ impl Dialect {
     pub(crate) fn fold(self, name: &Ident) -> String {
         match self {
             Self::Postgres => names::folded(name),
+            #[cfg(test)]
+            Self::Sample => sample::fold(name),
         }
     }
 
@@ -149,6 +173,8 @@ impl Dialect {
     pub(crate) fn cuts(self, name: &str) -> bool {
         match self {
             Self::Postgres => name.len() > names::NAME_SIZE_MAX,
+            #[cfg(test)]
+            Self::Sample => false,
         }
     }
 
@@ -156,6 +182,8 @@ impl Dialect {
     pub(crate) fn cut(self, name: String) -> String {
         match self {
             Self::Postgres => names::cut(name),
+            #[cfg(test)]
+            Self::Sample => name,
         }
     }
 
@@ -163,6 +191,8 @@ impl Dialect {
     pub(crate) fn quote(self, name: &str) -> Ident {
         match self {
             Self::Postgres => names::quoted(name),
+            #[cfg(test)]
+            Self::Sample => sample::quote(name),
         }
     }
 
@@ -170,6 +200,8 @@ impl Dialect {
     pub(crate) fn split(self, name: &ObjectName) -> Option<(Option<String>, String)> {
         match self {
             Self::Postgres => names::split(name),
+            #[cfg(test)]
+            Self::Sample => sample::split(name),
         }
     }
 
@@ -177,6 +209,8 @@ impl Dialect {
     pub(crate) fn is_system_column(self, name: &str) -> bool {
         match self {
             Self::Postgres => names::SYSTEM_COLUMNS.contains(&name),
+            #[cfg(test)]
+            Self::Sample => sample::ROW_LOCATOR.contains(&name),
         }
     }
 
@@ -184,6 +218,8 @@ impl Dialect {
     pub(crate) fn output_name(self, expression: &Expr) -> Option<String> {
         match self {
             Self::Postgres => output_names::output_name(expression),
+            #[cfg(test)]
+            Self::Sample => sample::output_name(expression),
         }
     }
 
@@ -191,6 +227,8 @@ impl Dialect {
     pub(crate) fn name_columns(self, body: &mut SetExpr) {
         match self {
             Self::Postgres => output_names::name_columns(body),
+            #[cfg(test)]
+            Self::Sample => sample::name_columns(body),
         }
     }
 
@@ -198,13 +236,30 @@ impl Dialect {
     pub(crate) fn unnamed_output(self) -> &'static str {
         match self {
             Self::Postgres => output_names::UNNAMED,
+            #[cfg(test)]
+            Self::Sample => sample::UNNAMED,
         }
     }
+}
 
+/// Rows.
+impl Dialect {
     /// The columns of a table by which a row that was read and locked is found again.
     pub(crate) fn row_locator(self) -> &'static [&'static str] {
         match self {
             Self::Postgres => &names::ROW_LOCATOR,
+            #[cfg(test)]
+            Self::Sample => &sample::ROW_LOCATOR,
+        }
+    }
+
+    /// The clause of a query that locks rows as `UPDATE` of other columns than keys does.
+    pub(crate) fn lock_of_update(self) -> &'static str {
+        match self {
+            // Rows that refer to such a row by a foreign key do not wait for it.
+            Self::Postgres => "FOR NO KEY UPDATE",
+            #[cfg(test)]
+            Self::Sample => "FOR UPDATE",
         }
     }
 }
@@ -215,6 +270,8 @@ impl Dialect {
     pub(crate) fn is_function_word(self, name: &str) -> bool {
         match self {
             Self::Postgres => names::FUNCTION_WORDS.contains(&name),
+            #[cfg(test)]
+            Self::Sample => false,
         }
     }
 
@@ -222,6 +279,8 @@ impl Dialect {
     pub(crate) fn builtin(self, name: &ObjectName) -> Option<String> {
         match self {
             Self::Postgres => names::builtin(name),
+            #[cfg(test)]
+            Self::Sample => sample::builtin(name),
         }
     }
 
@@ -229,6 +288,8 @@ impl Dialect {
     pub(crate) fn runs_text(self, schema: Option<&str>, name: &str, path: &[String]) -> bool {
         match self {
             Self::Postgres => functions::runs_text(schema, name, path),
+            #[cfg(test)]
+            Self::Sample => functions::runs_text(schema, name, path),
         }
     }
 
@@ -236,6 +297,8 @@ impl Dialect {
     pub(crate) fn running_functions(self) -> impl Iterator<Item = &'static str> {
         match self {
             Self::Postgres => functions::running_functions(),
+            #[cfg(test)]
+            Self::Sample => functions::running_functions(),
         }
     }
 
@@ -243,6 +306,8 @@ impl Dialect {
     pub(crate) fn runs_texts(self, body: &str) -> bool {
         match self {
             Self::Postgres => functions::runs_texts(body),
+            #[cfg(test)]
+            Self::Sample => functions::runs_texts(body),
         }
     }
 
@@ -250,6 +315,8 @@ impl Dialect {
     pub(crate) fn gathering_function(self) -> ObjectName {
         match self {
             Self::Postgres => functions::array_agg(),
+            #[cfg(test)]
+            Self::Sample => sample::gathering_function(),
         }
     }
 
@@ -257,6 +324,8 @@ impl Dialect {
     pub(crate) fn write_extreme(self, call: &mut Expr, is_maximum: bool) {
         match self {
             Self::Postgres => functions::first_of_sorted(call, is_maximum),
+            #[cfg(test)]
+            Self::Sample => functions::first_of_sorted(call, is_maximum),
         }
     }
 }

@@ -158,7 +158,8 @@ impl Shape {
                 Expression::Column(_) => None,
                 _ => logical,
             };
-            let name = name.name.unwrap_or_else(|| "?column?".to_owned());
+            let unnamed = lowering.scope.dialect.unnamed_output();
+            let name = name.name.unwrap_or_else(|| unnamed.to_owned());
             shape.project.push((name, value, logical));
         }
         Ok(shape)

@@ -76,7 +76,7 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
         None => None,
     };
     let write = template::of(&mut Statement::Update(write), dialect)?;
-    let read = locked_as_written(template::of(&mut Statement::Query(read), dialect)?);
+    let read = locked_as_written(template::of(&mut Statement::Query(read), dialect)?, dialect);
     let is_exact = key.is_some();
     let (read, key) = translated(read, read_outputs, key.unwrap_or_default(), analysis);
     Ok(ReadModifyWrite {
@@ -109,13 +109,12 @@ fn changes_key(update: &Update, table: &Table, dialect: Dialect) -> bool {
     })
 }
 
-/// Rows are locked as UPDATE would lock them: those that refer to a row by a foreign key must not
-/// wait for it. The parser does not know the words.
-pub(crate) fn locked_as_written(mut read: Template) -> Template {
+/// Rows are locked as UPDATE would lock them, by words that the parser may not know.
+pub(crate) fn locked_as_written(mut read: Template, dialect: Dialect) -> Template {
     if let Some(Piece::Text(last)) = read.pieces.last_mut()
         && let Some(before) = last.strip_suffix("FOR UPDATE")
     {
-        *last = format!("{before}FOR NO KEY UPDATE");
+        *last = format!("{before}{}", dialect.lock_of_update());
     }
     read
 }

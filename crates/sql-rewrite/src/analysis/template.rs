@@ -38,7 +38,7 @@ pub(crate) fn marked(expression: &Expr) -> Option<usize> {
 pub(crate) fn of(statement: &mut Statement, dialect: Dialect) -> Result<Template, Refusal> {
     let template = of_text(&statement.to_string(), dialect)?;
     let text = dialect.with_parameters(&template);
-    let _: ControlFlow<()> = walk::visit_mut(statement, &mut Numbers(dialect));
+    let _: ControlFlow<()> = walk::visit_mut(statement, &mut Numbers);
     if dialect.reads_back(&text, statement) {
         Ok(template)
     } else {
@@ -89,8 +89,8 @@ pub(crate) fn compact(
     (template, used, key)
 }
 
-/// Gives holes the names that a parser reads.
-struct Numbers(Dialect);
+/// Gives holes the names that parameters have in the trees of all dialects.
+struct Numbers;
 
 impl VisitorMut for Numbers {
     type Break = ();
@@ -102,8 +102,7 @@ impl VisitorMut for Numbers {
                 .and_then(|rest| rest.strip_suffix(MARK))
                 .and_then(|digits| digits.parse::<usize>().ok())
         {
-            name.clear();
-            self.0.write_hole(hole, name);
+            *name = format!("${}", hole + 1);
         }
         ControlFlow::Continue(())
     }

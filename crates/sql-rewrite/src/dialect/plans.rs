@@ -15,6 +15,8 @@ impl Dialect {
     pub(crate) fn catalogue(self, statement: &str, schema: &Schema) -> Option<Plan> {
         match self {
             Self::Postgres => catalogue::plan(statement, schema),
+            #[cfg(test)]
+            Self::Sample => None,
         }
     }
 
@@ -22,6 +24,8 @@ impl Dialect {
     pub(crate) fn effects(self, words: &[String], schema: &Schema) -> Effects {
         match self {
             Self::Postgres => effects::of_words(words, schema),
+            #[cfg(test)]
+            Self::Sample => effects::of_words(words, schema),
         }
     }
 
@@ -29,6 +33,8 @@ impl Dialect {
     pub(crate) fn note_text(self, effects: &mut Effects, statement: &str) {
         match self {
             Self::Postgres => effects::note_text(effects, statement),
+            #[cfg(test)]
+            Self::Sample => effects::note_text(effects, statement),
         }
     }
 
@@ -37,6 +43,8 @@ impl Dialect {
     pub(crate) fn sets_by_rows(self, words: &[String]) -> bool {
         match self {
             Self::Postgres => effects::sets_by_rows(words),
+            #[cfg(test)]
+            Self::Sample => effects::sets_by_rows(words),
         }
     }
 
@@ -45,6 +53,8 @@ impl Dialect {
     pub(crate) fn passes(self, text: &str, part: &Part) -> Option<Effects> {
         match self {
             Self::Postgres => utility::passes(text, part),
+            #[cfg(test)]
+            Self::Sample => utility::passes(text, part),
         }
     }
 
@@ -52,6 +62,8 @@ impl Dialect {
     pub(crate) fn note_objects(self, effects: &mut Effects, text: &str, part: &Part) {
         match self {
             Self::Postgres => effects.objects = objects::effects(text, part),
+            #[cfg(test)]
+            Self::Sample => effects.objects = objects::effects(text, part),
         }
     }
 
@@ -64,6 +76,8 @@ impl Dialect {
     ) -> Result<Plan, Refusal> {
         match self {
             Self::Postgres => utility::plan(statement, schema, inner),
+            #[cfg(test)]
+            Self::Sample => utility::plan(statement, schema, inner),
         }
     }
 
@@ -75,6 +89,8 @@ impl Dialect {
     ) -> Option<Cow<'s, Schema>> {
         match self {
             Self::Postgres => ddl::after(statement, schema),
+            #[cfg(test)]
+            Self::Sample => ddl::after(statement, schema),
         }
     }
 }

@@ -233,7 +233,7 @@ fn planned(
     let fires_triggers = analysis.fires_triggers;
     let mut query = found.plan(fetched, analysis, None)?;
     if verb == "UPDATE" {
-        query.fetch.template = locked_as_written(query.fetch.template);
+        query.fetch.template = locked_as_written(query.fetch.template, schema.dialect);
     }
     query.effects.writes = Some((target.table.schema.clone(), target.table.name.clone()));
     query.effects.forgets_locks = fires_triggers;

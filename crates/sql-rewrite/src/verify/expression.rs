@@ -402,12 +402,11 @@ impl Verifier<'_, '_> {
         for argument in &list.args {
             arguments.extend(self.argument(argument, scope)?);
         }
-        let (schema, name) = self
-            .dialect()
-            .split(name)
-            .ok_or_else(|| Doubt("a function without a name".to_owned()))?;
-        let is_servers = schema.is_none_or(|schema| schema == "pg_catalog");
-        self.called(if is_servers { &name } else { "" }, arguments)
+        if self.dialect().split(name).is_none() {
+            return Err(Doubt("a function without a name".to_owned()));
+        }
+        let name = self.dialect().builtin(name);
+        self.called(name.as_deref().unwrap_or_default(), arguments)
     }
 
     fn argument(&mut self, argument: &FunctionArg, scope: &Scope) -> Result<Option<Label>, Doubt> {
