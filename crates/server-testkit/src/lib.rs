@@ -18,12 +18,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use postgres::{Client, NoTls};
+use rustix::fs::statvfs;
 use tempfile::TempDir;
 
 /// Debian's folder with the programs of each version.
 const DEBIAN: &str = "/usr/lib/postgresql";
 /// User and group `nobody` and `nogroup`; a few systems have other numbers.
 const NOBODY: u32 = 65534;
+/// Linux's folder of files in memory.
+const MEMORY: &str = "/dev/shm";
+/// Some servers run at once, and one takes 50 MB at most.
+const MEMORY_FREE_MIN: u64 = 1 << 30;
 /// A server needs about a second to start; a busy machine gets a minute.
 const START_WITHIN: Duration = Duration::from_secs(60);
 
@@ -78,7 +83,7 @@ pub fn has_tls() -> bool {
     const WITHOUT: &[u8] = b"SSL is not supported by this build";
     let program = programs().map(|folder| folder.join("postgres"));
     let bytes = program.and_then(|program| fs::read(program).ok());
-    let has = bytes.is_some_and(|bytes| !bytes.windows(WITHOUT.len()).any(|part| part == WITHOUT));
+    let has = bytes.is_some_and(|bytes| !contains(&bytes, WITHOUT));
     assert!(
         has || std::env::var_os("STRONGROOM_TEST_POSTGRES").is_some(),
         "PostgreSQL's server is built without TLS, and STRONGROOM_TEST_POSTGRES does not name it"
@@ -97,6 +102,12 @@ pub fn connected() -> Option<(Postgres, Client)> {
         let client = server.connect();
         (server, client)
     })
+}
+
+/// Whether some bytes occur in others. Tests search all files of a server, so this must be quick in
+/// a test build as well.
+pub fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
+    memchr::memmem::find(bytes, wanted).is_some()
 }
 
 /// The folder of the programs.
@@ -130,6 +141,18 @@ fn has_server(folder: &Path) -> bool {
         .all(|program| folder.join(program).is_file())
 }
 
+/// A new folder, in memory if there is room. A server has a thousand files: to create and remove
+/// them on a disk takes more processor time than most tests need.
+fn temporary_folder() -> TempDir {
+    let about = statvfs(MEMORY);
+    let has_room = about.is_ok_and(|about| about.f_bavail * about.f_frsize >= MEMORY_FREE_MIN);
+    let folder = match has_room {
+        true => TempDir::new_in(MEMORY),
+        false => TempDir::new(),
+    };
+    folder.expect("a temporary folder")
+}
+
 impl Postgres {
     /// Starts a server with an empty database.
     pub fn start() -> Self {
@@ -155,7 +178,7 @@ impl Postgres {
     /// If it does not start, since a test cannot go on.
     pub fn start_as(options: &Options<'_>) -> Self {
         let programs = programs().expect("PostgreSQL is installed; ask is_installed() first");
-        let folder = TempDir::new().expect("a temporary folder");
+        let folder = temporary_folder();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).expect("own folder");
         give_away(folder.path());
         let data = folder.path().join("data");

@@ -247,7 +247,7 @@ fn look_into(folder: &Path, found: &mut Vec<String>) {
             continue;
         }
         let bytes = fs::read(&path).unwrap_or_default();
-        if bytes.windows(6).any(|six| six == b"CANARY") {
+        if server_testkit::contains(&bytes, b"CANARY") {
             found.push(path.display().to_string());
         }
     }

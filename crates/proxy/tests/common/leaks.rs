@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use server_testkit::Postgres;
+use server_testkit::{Postgres, contains};
 
 use super::tap::Tap;
 
@@ -72,24 +72,10 @@ impl Needle {
 
 fn look(bytes: &[u8], place: &str, needles: &[Needle], places: &mut Vec<String>) {
     for needle in needles {
-        if needle.forms.iter().any(|form| holds(bytes, form)) {
+        if needle.forms.iter().any(|form| contains(bytes, form)) {
             places.push(format!("{} is in {place}", needle.text));
         }
     }
-}
-
-fn holds(bytes: &[u8], form: &[u8]) -> bool {
-    let Some((&first, rest)) = form.split_first() else {
-        return false;
-    };
-    let mut from = bytes;
-    while let Some(at) = from.iter().position(|&byte| byte == first) {
-        from = &from[at + 1..];
-        if from.starts_with(rest) {
-            return true;
-        }
-    }
-    false
 }
 
 fn look_into(folder: &Path, needles: &[Needle], places: &mut Vec<String>) {

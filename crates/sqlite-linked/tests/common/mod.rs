@@ -97,5 +97,5 @@ pub fn last_error(connection: &Connection) -> String {
 /// Whether a file contains these bytes.
 pub fn file_contains(path: &Path, needle: &[u8]) -> bool {
     let bytes = std::fs::read(path).expect("readable");
-    bytes.windows(needle.len()).any(|window| window == needle)
+    memchr::memmem::find(&bytes, needle).is_some()
 }

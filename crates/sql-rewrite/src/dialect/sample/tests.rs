@@ -1,4 +1,4 @@
-//! Shared code asks the dialect: the same statements are planned and verified in [`Dialect::Sample`].
+//! Shared code asks the dialect: statements are planned and verified in [`Dialect::Sample`].
 
 use column_value::LogicalType;
 
