@@ -32,6 +32,7 @@ mod meanings;
 mod names;
 mod other_types;
 mod regressions;
+mod renamed;
 mod round_trips;
 mod schema;
 mod settings;

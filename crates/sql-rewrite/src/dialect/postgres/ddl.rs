@@ -28,6 +28,7 @@ mod create;
 mod drawn;
 mod guarded;
 mod index;
+mod renamed;
 
 pub(crate) use after::after;
 

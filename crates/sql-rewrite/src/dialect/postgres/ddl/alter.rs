@@ -1,15 +1,14 @@
 //! `ALTER TABLE`
 
 use sqlparser::ast::{
-    AlterColumnOperation, AlterTable, AlterTableOperation, Ident, ObjectName, RenameTableNameKind,
-    Statement,
+    AlterColumnOperation, AlterTable, AlterTableOperation, Ident, RenameTableNameKind, Statement,
 };
 
 use super::{
-    constraint, create, drawn, find, find_known, guarded, pass, put_schema, refusal, refuse_named,
-    refuse_reading, reshaping, subject_of, written,
+    constraint, create, drawn, find, find_known, guarded, pass, put_schema, refusal,
+    refuse_reading, renamed, reshaping, subject_of, written,
 };
-use crate::dialect::postgres::names::{folded, quoted, split};
+use crate::dialect::postgres::names::folded;
 use crate::{Plan, Refusal, Schema, Table};
 
 pub(super) fn plan(alter: &AlterTable, schema: &Schema) -> Result<Plan, Refusal> {
@@ -109,12 +108,12 @@ fn operation(own: &mut AlterTableOperation, table: &Table, schema: &Schema) -> R
             new_column_name,
         } => {
             let (old, new) = (folded(old_column_name), folded(new_column_name));
-            refuse_column(&old, table, schema)?;
-            refuse_column(&new, table, schema)
+            renamed::check_column(&old, table, schema)?;
+            renamed::check_column(&new, table, schema)
         }
         Operation::RenameTable { table_name } => {
             let (RenameTableNameKind::As(new) | RenameTableNameKind::To(new)) = table_name;
-            rename_table(table, new, schema)
+            renamed::check_table(table, new, schema)
         }
         Operation::DropConstraint { name, .. } => guarded::refuse_name(name, table),
         Operation::RenameConstraint { old_name, new_name } => {
@@ -148,41 +147,6 @@ fn operation(own: &mut AlterTableOperation, table: &Table, schema: &Schema) -> R
         )),
         _ => Ok(()),
     }
-}
-
-fn renamed(subject: &str) -> Refusal {
-    refusal(
-        subject,
-        "its name is bound into its ciphertexts, so that a renamed one could not be read",
-        "Create the new one with its rule and copy the rows through the proxy.",
-    )
-}
-
-fn rename_table(table: &Table, new: &ObjectName, schema: &Schema) -> Result<(), Refusal> {
-    refuse_named(new, "the new name of a table", schema)?;
-    let in_its_schema = [
-        quoted(&table.schema),
-        quoted(&split(new).unwrap_or_default().1),
-    ];
-    let in_its_schema = ObjectName::from(in_its_schema.to_vec());
-    refuse_named(&in_its_schema, "the new name of a table", schema)?;
-    if table.is_protected() {
-        return Err(renamed(&format!(
-            "protected table {}.{}",
-            table.schema, table.name
-        )));
-    }
-    Ok(())
-}
-
-/// Refuses a column that a rule is for.
-fn refuse_column(name: &str, table: &Table, schema: &Schema) -> Result<(), Refusal> {
-    let at = table.position(name);
-    let protected = at.is_some_and(|at| table.columns[at].protected.is_some());
-    if protected || schema.rule(&table.schema, &table.name, name).is_some() {
-        return Err(renamed(&subject_of(table, name)));
-    }
-    Ok(())
 }
 
 /// What the server computes for a column that is not protected.
