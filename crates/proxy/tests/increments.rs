@@ -89,3 +89,37 @@ fn increments_of_many_sessions_are_all_there() {
         [100 + 10 * committed, 200 + 5 * committed, 300 + 5 * kept]
     );
 }
+
+/// A SELECT that locks a row reads columns that others increment, too. Whether they do is not known
+/// any more, or not yet, after the schema has changed: the prepared statement means the same.
+#[test]
+fn a_statement_that_locks_rows_outlives_changes_of_the_schema() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let (setup, mut client) = filled();
+    let mut other = setup.connect();
+    let lock = "SELECT name FROM account WHERE id = $1 FOR UPDATE";
+    let narrow = client.prepare(lock).expect("no increment is known");
+    other.execute(INCREMENT, &[&1]).expect("incremented");
+    let wide = client.prepare(lock).expect("an increment is known");
+    let reads = |client: &mut Client, what: &str| {
+        for statement in [&narrow, &wide] {
+            let mut transaction = client.transaction().expect("begun");
+            let row = transaction.query_one(statement, &[&1]).expect(what);
+            assert_eq!(row.get::<_, String>(0), format!("{CANARY} 1"));
+            assert_eq!(transaction.execute(INCREMENT, &[&1]).expect(what), 1);
+            transaction.commit().expect("kept");
+        }
+    };
+    reads(&mut client, "nothing has changed");
+    for number in 0..3 {
+        let change = format!("CREATE TABLE other_{number} (id integer)");
+        other.batch_execute(&change).expect("made");
+        if number == 1 {
+            other.execute(INCREMENT, &[&2]).expect("incremented");
+        }
+        reads(&mut client, &change);
+    }
+    assert_eq!(balances(&mut client), [145, 205, 300]);
+}

@@ -60,6 +60,15 @@ pub struct TextPlan {
     draws: Vec<(usize, ColumnId, usize)>,
 }
 
+/// Whether a plan is the wider variant of another.
+fn is_wider(wide: &Plan, narrow: &Plan) -> bool {
+    let (Plan::One(wide, wide_effects), Plan::One(narrow, narrow_effects)) = (wide, narrow) else {
+        return false;
+    };
+    let variant = narrow.locks.as_ref().and_then(|locks| locks.wider.as_ref());
+    wide_effects == narrow_effects && variant.is_some_and(|variant| **variant == *wide)
+}
+
 /// The text of a statement of the server, with parameters in place of holes.
 #[derive(Debug)]
 pub struct ServerText {
@@ -140,6 +149,19 @@ impl TextPlan {
             _ => None,
         });
         locks.is_some_and(|locks| self.loaded.prefers_wider(locks))
+    }
+
+    /// Whether its statements mean what those of another plan of the text mean. A statement that
+    /// locks rows may read more columns in one of them.
+    pub fn means_the_same(&self, other: &Self) -> bool {
+        let mut pairs = self.planned.iter().zip(&other.planned);
+        self.planned.len() == other.planned.len()
+            && pairs.all(|(one, other)| {
+                one.span == other.span
+                    && (one.plan == other.plan
+                        || is_wider(&one.plan, &other.plan)
+                        || is_wider(&other.plan, &one.plan))
+            })
     }
 
     /// The server's statement that gets the name of the client's. None: the client's statement is
