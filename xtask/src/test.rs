@@ -135,8 +135,8 @@ const LANES: [&[Step]; 2] = [
 ];
 
 /// Expected resources for all steps on two cores.
-const HOW_LONG: &str = "every step: about 40 minutes and 20 GB where nothing is built yet, \
-                        half of that later";
+const HOW_LONG: &str = "every step: about 35 minutes and 20 GB where nothing is built yet, 20 \
+                        minutes later";
 
 /// Runs the selected steps and stops at the first failure.
 pub fn run(options: &Options) -> anyhow::Result<()> {
