@@ -87,8 +87,8 @@ impl Scale {
             LogicalType::Real => pattern(Kind::Single, 32),
             LogicalType::Double => pattern(Kind::Double, 64),
             LogicalType::Date => signed(Kind::Date, 32),
-            LogicalType::Time => pattern(Kind::Time, 37),
-            LogicalType::Timestamp | LogicalType::TimestampTz => signed(Kind::Timestamp, 64),
+            LogicalType::Time(_) => pattern(Kind::Time, 37),
+            LogicalType::Timestamp(_) | LogicalType::TimestampTz(_) => signed(Kind::Timestamp, 64),
             _ => return None,
         })
     }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::opaque::OpaqueType;
+use crate::opaque::{OpaqueType, SECOND_DIGITS_MAX};
 
 /// A type of a column, with its limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -35,12 +35,12 @@ pub enum LogicalType {
     Bytes,
     /// `date`
     Date,
-    /// `time without time zone`, microseconds
-    Time,
-    /// `timestamp without time zone`, microseconds
-    Timestamp,
-    /// `timestamp with time zone`, microseconds
-    TimestampTz,
+    /// `time without time zone`, microseconds; `time(digits)`: so many digits of a second.
+    Time(Option<u8>),
+    /// `timestamp without time zone`, microseconds or so many digits of a second
+    Timestamp(Option<u8>),
+    /// `timestamp with time zone`, microseconds or so many digits of a second
+    TimestampTz(Option<u8>),
     /// `uuid`
     Uuid,
     /// `json`, kept as it was written
@@ -53,8 +53,8 @@ pub enum LogicalType {
 #[derive(Debug, thiserror::Error)]
 #[error(
     "type {name:?} cannot be protected; known are boolean, smallint, integer, bigint, real, \
-     double precision, numeric(p,s), text, varchar(n), char(n), bytea, date, time, timestamp, \
-     timestamptz, uuid, json, jsonb, interval, inet, cidr, macaddr, macaddr8, timetz, bit(n), \
+     double precision, numeric(p,s), text, varchar(n), char(n), bytea, date, time(p), \
+     timestamp(p), timestamptz(p), uuid, json, jsonb, interval, inet, cidr, macaddr, macaddr8, timetz, bit(n), \
      varbit(n), ranges, geometric types, tsvector, and arrays of them"
 )]
 pub struct TypeNameError {
@@ -103,10 +103,13 @@ impl LogicalType {
             ("char" | "character" | "bpchar", [length]) => Self::Char(*length),
             ("bytea" | "blob", []) => Self::Bytes,
             ("date", []) => Self::Date,
-            // Six digits of a second are what there is.
-            ("time" | "time without time zone", [] | [6]) => Self::Time,
-            ("timestamp" | "timestamp without time zone", [] | [6]) => Self::Timestamp,
-            ("timestamptz" | "timestamp with time zone", [] | [6]) => Self::TimestampTz,
+            ("time" | "time without time zone", limits) => Self::Time(digits(limits)?),
+            ("timestamp" | "timestamp without time zone", limits) => {
+                Self::Timestamp(digits(limits)?)
+            }
+            ("timestamptz" | "timestamp with time zone", limits) => {
+                Self::TimestampTz(digits(limits)?)
+            }
             ("uuid", []) => Self::Uuid,
             ("json", []) => Self::Json,
             _ => Self::Opaque(OpaqueType::from_parts(name, limits)?),
@@ -151,7 +154,34 @@ impl LogicalType {
     }
 }
 
+/// How many digits of a second there may be; Some(None): all.
+fn digits(limits: &[u32]) -> Option<Option<u8>> {
+    match limits {
+        [] => Some(None),
+        [digits @ ..=SECOND_DIGITS_MAX] => Some(Some(*digits as u8)),
+        _ => None,
+    }
+}
+
 impl LogicalType {
+    /// Digits of a second that values of the type have; None: all six, or it has no seconds.
+    pub fn second_digits(self) -> Option<u8> {
+        match self {
+            Self::Time(digits) | Self::Timestamp(digits) | Self::TimestampTz(digits) => digits,
+            _ => None,
+        }
+    }
+
+    /// The type with all digits of a second; another type as it is.
+    pub fn with_all_digits(self) -> Self {
+        match self {
+            Self::Time(_) => Self::Time(None),
+            Self::Timestamp(_) => Self::Timestamp(None),
+            Self::TimestampTz(_) => Self::TimestampTz(None),
+            other => other,
+        }
+    }
+
     /// Whether it is `varchar`, with a length or without.
     pub fn is_varchar(self) -> bool {
         matches!(self, Self::Varchar(_))
@@ -191,6 +221,13 @@ impl fmt::Display for LogicalType {
             }
             Self::Varchar(Some(length)) => return write!(f, "character varying({length})"),
             Self::Char(length) => return write!(f, "character({length})"),
+            Self::Time(Some(digits)) => return write!(f, "time({digits}) without time zone"),
+            Self::Timestamp(Some(digits)) => {
+                return write!(f, "timestamp({digits}) without time zone");
+            }
+            Self::TimestampTz(Some(digits)) => {
+                return write!(f, "timestamp({digits}) with time zone");
+            }
             Self::Boolean => "boolean",
             Self::SmallInt => "smallint",
             Self::Integer => "integer",
@@ -202,9 +239,9 @@ impl fmt::Display for LogicalType {
             Self::Varchar(None) => "character varying",
             Self::Bytes => "bytea",
             Self::Date => "date",
-            Self::Time => "time without time zone",
-            Self::Timestamp => "timestamp without time zone",
-            Self::TimestampTz => "timestamp with time zone",
+            Self::Time(None) => "time without time zone",
+            Self::Timestamp(None) => "timestamp without time zone",
+            Self::TimestampTz(None) => "timestamp with time zone",
             Self::Uuid => "uuid",
             Self::Json => "json",
             Self::Opaque(opaque) => return write!(f, "{opaque}"),
@@ -241,9 +278,15 @@ mod tests {
             "double precision",
             "interval(3)",
             "time(0) with time zone",
+            "time(3) without time zone",
+            "timestamp(0) with time zone",
+            "timestamp(6) without time zone",
             "bit varying(8)",
             "numeric(10,2)[]",
             "timestamp with time zone[]",
+            "timestamp(3) with time zone[]",
+            "character varying(5)[]",
+            "bit(8)[]",
         ] {
             let logical: LogicalType = name.parse().expect("a known name");
             assert_eq!(logical.to_string(), name);
@@ -258,11 +301,9 @@ mod tests {
             ("int4", "integer"),
             ("timestamptz", "timestamp with time zone"),
             ("timetz(3)", "time(3) with time zone"),
-            ("timestamptz(6)", "timestamp with time zone"),
-            (
-                "timestamp(6) without time zone",
-                "timestamp without time zone",
-            ),
+            ("timestamptz(6)", "timestamp(6) with time zone"),
+            ("timestamp(3)", "timestamp(3) without time zone"),
+            ("time(0)", "time(0) without time zone"),
             ("BIT", "bit(1)"),
             ("int4[3][]", "integer[]"),
         ] {
@@ -284,7 +325,9 @@ mod tests {
             "timestamp(7)",
             "interval(7)",
             "interval year",
-            "varchar(5)[]",
+            "varchar(0)[]",
+            "timestamp(7)[]",
+            "char(3)[]",
             "person[]",
             "[]",
         ] {

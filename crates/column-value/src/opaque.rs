@@ -20,7 +20,7 @@ enum Limits {
     None,
     /// Digits of a second: `interval(3)`.
     Interval,
-    /// The same in the middle of the name: `time(3) with time zone`.
+    /// The same behind the first word of the name: `time(3) with time zone`.
     Time,
     /// How many bits: `bit` is `bit(1)`.
     Bits,
@@ -28,6 +28,8 @@ enum Limits {
     BitsMax,
     /// Digits, and digits behind the point.
     Numeric,
+    /// How many characters at most.
+    Characters,
 }
 
 /// A type, or the type of the elements of an array.
@@ -132,21 +134,33 @@ const BASES: &[Base] = &[
         Limits::Numeric,
     ),
     element("text", &["text"], (25, 1009), -1),
-    element("character varying", &["varchar"], (1043, 1015), -1),
+    limited(
+        element("character varying", &["varchar"], (1043, 1015), -1),
+        Limits::Characters,
+    ),
     element("bytea", &["bytea"], (17, 1001), -1),
     element("date", &["date"], (1082, 1182), 4),
-    element("time without time zone", &["time"], (1083, 1183), 8),
-    element(
-        "timestamp without time zone",
-        &["timestamp"],
-        (1114, 1115),
-        8,
+    limited(
+        element("time without time zone", &["time"], (1083, 1183), 8),
+        Limits::Time,
     ),
-    element(
-        "timestamp with time zone",
-        &["timestamptz"],
-        (1184, 1185),
-        8,
+    limited(
+        element(
+            "timestamp without time zone",
+            &["timestamp"],
+            (1114, 1115),
+            8,
+        ),
+        Limits::Time,
+    ),
+    limited(
+        element(
+            "timestamp with time zone",
+            &["timestamptz"],
+            (1184, 1185),
+            8,
+        ),
+        Limits::Time,
     ),
     element("uuid", &["uuid"], (2950, 2951), 16),
     element("json", &["json"], (114, 199), -1),
@@ -158,7 +172,11 @@ const BITS_AT: u8 = 7;
 /// `interval` without fields (`INTERVAL_FULL_RANGE`), in the upper half of its modifier.
 const INTERVAL_FULL_RANGE: i32 = 0x7fff;
 /// Digits of a second that PostgreSQL keeps.
-const SECOND_DIGITS_MAX: u32 = 6;
+pub(crate) const SECOND_DIGITS_MAX: u32 = 6;
+/// Characters of a `varchar(n)` at most (`MaxAttrSize`).
+const CHARACTERS_MAX: u32 = 10_485_760;
+/// What the modifier of a size counts besides it: the header of a value (`VARHDRSZ`).
+const HEADER_SIZE: i32 = 4;
 /// Bits of a value at most (`MaxAttrSize` of 10 MiB, in bits).
 const BITS_MAX: u32 = 83_886_080;
 
@@ -193,7 +211,7 @@ impl OpaqueType {
         }
         Some(Self {
             base: u8::try_from(found).ok()?,
-            modifier: modifier(base.limits, limits, is_array)?,
+            modifier: modifier(base.limits, limits)?,
             is_array,
         })
     }
@@ -265,6 +283,15 @@ impl OpaqueType {
         self.modifier
     }
 
+    /// Whether a cast to it cuts or pads what a column of it refuses.
+    pub fn is_cut_by_cast(self) -> bool {
+        let cuts = matches!(
+            self.base().limits,
+            Limits::Bits | Limits::BitsMax | Limits::Characters
+        );
+        cuts && self.modifier != -1
+    }
+
     /// Whether it is an array.
     pub fn is_array(self) -> bool {
         self.is_array
@@ -275,6 +302,14 @@ impl OpaqueType {
         Self {
             modifier: -1,
             ..self
+        }
+    }
+
+    /// How SQL names it without its modifier: `bit` alone would be of one bit.
+    pub fn unlimited_name(self) -> String {
+        match self.base().limits {
+            Limits::Bits => format!("pg_catalog.\"{}\"", self.catalogue_name()),
+            _ => self.unlimited().to_string(),
         }
     }
 
@@ -299,11 +334,15 @@ impl OpaqueType {
         if modifier == -1 {
             return value.to_owned();
         }
-        if self.is_array {
-            return format!("CAST({value} AS {self})");
-        }
         let name = self.base().others[0];
         match self.base().limits {
+            // A cast would cut elements. What reads the text of an array keeps to the limits.
+            Limits::Bits | Limits::BitsMax | Limits::Characters if self.is_array => format!(
+                "CAST(CAST(pg_catalog.array_in(CAST(CAST({value} AS pg_catalog.text) AS \
+                 pg_catalog.cstring), {}, {modifier}) AS pg_catalog.text) AS {self})",
+                self.base().oid
+            ),
+            _ if self.is_array => format!("CAST({value} AS {self})"),
             Limits::Bits | Limits::BitsMax => {
                 format!("pg_catalog.\"{name}\"({value}, {modifier}, false)")
             }
@@ -326,17 +365,18 @@ fn without_dimensions(name: &str) -> (&str, bool) {
 }
 
 /// The modifier of limits. None: the type does not take them.
-fn modifier(kind: Limits, limits: &[u32], is_array: bool) -> Option<i32> {
+fn modifier(kind: Limits, limits: &[u32]) -> Option<i32> {
     let digits = |digits: u32| (digits <= SECOND_DIGITS_MAX).then_some(digits as i32);
     let bits = |bits: u32| ((1..=BITS_MAX).contains(&bits)).then_some(bits as i32);
     match (kind, limits) {
-        // Their arrays would be cut by a cast instead of refused.
-        (Limits::Bits | Limits::BitsMax, _) if is_array => None,
         (Limits::Bits, []) => Some(1),
         (_, []) => Some(-1),
         (Limits::Interval, [own]) => Some(INTERVAL_FULL_RANGE << 16 | digits(*own)?),
         (Limits::Time, [own]) => digits(*own),
         (Limits::Bits | Limits::BitsMax, [own]) => bits(*own),
+        (Limits::Characters, [length]) => (1..=CHARACTERS_MAX)
+            .contains(length)
+            .then_some(*length as i32 + HEADER_SIZE),
         (Limits::Numeric, [precision]) => numeric_modifier(*precision, 0),
         (Limits::Numeric, [precision, scale]) => numeric_modifier(*precision, *scale),
         _ => None,
@@ -345,7 +385,7 @@ fn modifier(kind: Limits, limits: &[u32], is_array: bool) -> Option<i32> {
 
 fn numeric_modifier(precision: u32, scale: u32) -> Option<i32> {
     ((1..=1000).contains(&precision) && scale <= precision)
-        .then_some(((precision << 16 | scale) + 4) as i32)
+        .then_some((precision << 16 | scale) as i32 + HEADER_SIZE)
 }
 
 impl fmt::Display for OpaqueType {
@@ -355,10 +395,14 @@ impl fmt::Display for OpaqueType {
         match (base.limits, self.modifier) {
             (Limits::None, _) | (_, -1) => f.write_str(name)?,
             (Limits::Interval, own) => write!(f, "{name}({})", own & 0xffff)?,
-            (Limits::Time, own) => write!(f, "time({own}) with time zone")?,
+            (Limits::Time, own) => {
+                let (first, rest) = name.split_once(' ').unwrap_or((name, ""));
+                write!(f, "{first}({own}) {rest}")?;
+            }
+            (Limits::Characters, own) => write!(f, "{name}({})", own - HEADER_SIZE)?,
             (Limits::Bits | Limits::BitsMax, own) => write!(f, "{name}({own})")?,
             (Limits::Numeric, own) => {
-                let own = own - 4;
+                let own = own - HEADER_SIZE;
                 write!(f, "{name}({},{})", own >> 16, own & 0xffff)?;
             }
         }
@@ -380,11 +424,9 @@ mod tests {
     fn names_are_read_as_they_are_written() {
         for own in OpaqueType::all() {
             let name = own.to_string();
-            match (own.base().limits, own.is_array) {
-                // Without a length it is one of one bit.
-                (Limits::Bits, false) => continue,
-                (Limits::Bits | Limits::BitsMax, true) => continue,
-                _ => {}
+            // Without a length it is one of one bit.
+            if own.base().limits == Limits::Bits {
+                continue;
             }
             assert_eq!(OpaqueType::from_parts(&name, &[]), Some(own), "{name}");
             assert_eq!(OpaqueType::of_oid(own.oid(), -1), Some(own), "{name}");

@@ -328,8 +328,8 @@ fn compare(operator: BinaryOperator, left: Ready, right: Ready) -> Result<Ready,
         // is converted to `char`.
         (T::Char(_), T::Text) => (left.cast(T::Text)?, right),
         (T::Text, T::Char(_)) => (left, right.cast(T::Text)?),
-        (T::Date | T::Timestamp, T::TimestampTz) => (left.cast(T::TimestampTz)?, right),
-        (T::TimestampTz, T::Date | T::Timestamp) => (left, right.cast(T::TimestampTz)?),
+        (T::Date | T::Timestamp(_), T::TimestampTz(_)) => (left.cast(T::TimestampTz(None))?, right),
+        (T::TimestampTz(_), T::Date | T::Timestamp(_)) => (left, right.cast(T::TimestampTz(None))?),
         (T::Numeric(_), T::Real | T::Double) => (left.into_double()?, right),
         (T::Real | T::Double, T::Numeric(_)) => (left, right.into_double()?),
         _ => (left, right),
@@ -415,7 +415,9 @@ fn set_type(logical: LogicalType) -> Option<LogicalType> {
         T::SmallInt | T::Integer | T::BigInt => Some(T::BigInt),
         T::Numeric(_) => Some(T::Numeric(None)),
         T::Text | T::Varchar(_) => Some(T::Text),
-        T::Bytes | T::Date | T::Time | T::Timestamp | T::TimestampTz | T::Uuid => Some(logical),
+        T::Bytes | T::Date | T::Time(_) | T::Timestamp(_) | T::TimestampTz(_) | T::Uuid => {
+            Some(logical.with_all_digits())
+        }
         T::Boolean | T::Real | T::Double | T::Char(_) | T::Json | T::Opaque(_) => None,
     }
 }
@@ -513,10 +515,13 @@ fn wider(one: LogicalType, other: LogicalType, construct: &str) -> Result<Logica
 fn common_moment(one: LogicalType, other: LogicalType) -> Option<LogicalType> {
     const BY_WIDTH: [LogicalType; 3] = [
         LogicalType::Date,
-        LogicalType::Timestamp,
-        LogicalType::TimestampTz,
+        LogicalType::Timestamp(None),
+        LogicalType::TimestampTz(None),
     ];
-    let width = |logical| BY_WIDTH.iter().position(|known| *known == logical);
+    let width = |logical: LogicalType| {
+        let logical = logical.with_all_digits();
+        BY_WIDTH.iter().position(|known| *known == logical)
+    };
     Some(BY_WIDTH[width(one)?.max(width(other)?)])
 }
 
@@ -525,6 +530,6 @@ pub(crate) fn without_limits(logical: LogicalType) -> LogicalType {
     match logical {
         LogicalType::Numeric(_) => LogicalType::Numeric(None),
         LogicalType::Varchar(_) => LogicalType::Text,
-        other => other,
+        other => other.with_all_digits(),
     }
 }

@@ -26,7 +26,7 @@ const COLUMNS: &[(&str, &str, Option<Mode>)] = &[
     ("c", "char(5)", Some(Mode::Random)),
     ("x", "text", Some(Mode::Random)),
     ("dt", "date", Some(Mode::Random)),
-    ("ts", "timestamp", Some(Mode::Random)),
+    ("ts", "timestamp(3)", Some(Mode::Random)),
     ("b", "boolean", Some(Mode::Random)),
 ];
 

@@ -8,7 +8,7 @@ use wire_postgres::values::{self, Format};
 
 use crate::input::Input;
 
-const TYPES: [LogicalType; 17] = [
+const TYPES: [LogicalType; 19] = [
     LogicalType::Boolean,
     LogicalType::SmallInt,
     LogicalType::Integer,
@@ -21,9 +21,11 @@ const TYPES: [LogicalType; 17] = [
     LogicalType::Char(4),
     LogicalType::Bytes,
     LogicalType::Date,
-    LogicalType::Time,
-    LogicalType::Timestamp,
-    LogicalType::TimestampTz,
+    LogicalType::Time(None),
+    LogicalType::Time(Some(2)),
+    LogicalType::Timestamp(None),
+    LogicalType::Timestamp(Some(3)),
+    LogicalType::TimestampTz(None),
     LogicalType::Uuid,
     LogicalType::Json,
 ];

@@ -83,6 +83,37 @@ const COLUMNS: &[(&str, &str, [&str; 3])] = &[
     ("ia", "integer[]", ["{{1,2},{3,4}}", "{NULL}", "{ 7 , -8}"]),
     ("na", "numeric(6,2)[]", ["{1.005,2}", "{}", "{NULL,-3}"]),
     (
+        "va",
+        "character varying(4)[]",
+        [r#"{abcd,"ab     ","\"q\\"}"#, "{}", "[0:1]={x,NULL}"],
+    ),
+    ("ba", "bit(3)[]", ["{101,000}", "{}", "{{111},{NULL}}"]),
+    ("vb", "bit varying(3)[]", ["{101,0}", "{}", "{NULL,11}"]),
+    (
+        "tp",
+        "timestamp(3) without time zone[]",
+        [
+            r#"{"2001-02-03 04:05:06.7895","1999-12-31 23:59:59.9995"}"#,
+            "{}",
+            "{infinity,NULL}",
+        ],
+    ),
+    (
+        "zp",
+        "timestamp(1) with time zone[]",
+        [r#"{"2001-02-03 04:05:06.45+00"}"#, "{}", "{-infinity,NULL}"],
+    ),
+    (
+        "tt",
+        "time(0) without time zone[]",
+        ["{23:59:59.5,0:00}", "{}", "{NULL}"],
+    ),
+    (
+        "ii",
+        "interval(2)[]",
+        ["{1.235 s}", "{}", "{NULL,-0.005 s}"],
+    ),
+    (
         "sa",
         "timestamp with time zone[]",
         [r#"{"2001-02-03 04:05+00"}"#, "{}", "{infinity,NULL}"],
@@ -370,6 +401,10 @@ fn what_is_no_value_is_refused_as_by_the_server() {
         ("ia", "{a}"),
         ("ia", "{1,{2}}"),
         ("na", "{100000}"),
+        ("va", "{abcd,abcde}"),
+        ("ba", "{101,10}"),
+        ("vb", "{1010}"),
+        ("tp", "{2001-02-30}"),
         ("ta", "{"),
         ("g", "(1"),
     ] {
@@ -478,6 +513,19 @@ fn all_else_is_computed_by_the_finisher() {
         "UPDATE TABLE SET i = '90 min', ta = '{done}' WHERE j @> '[]' RETURNING id, i, ta",
         "UPDATE TABLE SET v = v || B'1' WHERE id = 2",
         "DELETE FROM TABLE WHERE masklen(c) = 16",
+        "UPDATE TABLE SET va = va || 'ab   ', tp = tp || timestamp '1999-12-31 23:59:59.9995' \
+         WHERE id = 0",
+        "UPDATE TABLE SET va = va || 'abcde' WHERE id = 0",
+        "UPDATE TABLE SET ba = ba || B'11' WHERE id = 0",
+        "SELECT id FROM TABLE WHERE 'abcd' = ANY (va) OR tp[1] = '1999-12-31' ORDER BY id",
+        "SELECT id, va[1], ba || vb, tp[2], zp FROM TABLE ORDER BY va, id",
+        "INSERT INTO TABLE (id, va, ba, b, i) VALUES (70, '{ab,\"c    \"}', '{101}', '10101010', \
+         now() - now())",
+        "INSERT INTO TABLE (id, va, i) VALUES (71, '{abcde}', now() - now())",
+        "INSERT INTO TABLE (id, ba, i) VALUES (71, '{1011}', now() - now())",
+        "INSERT INTO TABLE (id, b, i) VALUES (71, '101', now() - now())",
+        "INSERT INTO TABLE (id, b, va) VALUES (72, '101'::bit(8), '{abcdef}'::varchar(4)[])",
+        "INSERT INTO TABLE (id, vb, tp, p) SELECT id + 80, vb, tp, p FROM TABLE WHERE i > '1 day'",
         "INSERT INTO TABLE (id, i, ta, j) VALUES (30, age('2024-03-01', '2024-01-31'), \
          string_to_array('p,q', ','), jsonb_build_object('k', 1)), (31, NULL, ARRAY['r'], '7') \
          RETURNING id, i, ta, j",

@@ -50,10 +50,10 @@ pub fn check_assignment(
     let converts = match to {
         // Of each type there is a text.
         T::Text | T::Varchar(_) | T::Char(_) => from.opaque().is_none(),
-        T::Timestamp | T::TimestampTz => {
-            matches!(from, T::Date | T::Timestamp | T::TimestampTz)
+        T::Timestamp(_) | T::TimestampTz(_) => {
+            matches!(from, T::Date | T::Timestamp(_) | T::TimestampTz(_))
         }
-        T::Date | T::Time => matches!(from, T::Timestamp | T::TimestampTz),
+        T::Date | T::Time(_) => matches!(from, T::Timestamp(_) | T::TimestampTz(_)),
         to => to.is_number() && from.is_number(),
     };
     match is_alike || converts {
@@ -75,7 +75,7 @@ fn unlimited(logical: LogicalType) -> String {
         LogicalType::Numeric(_) => LogicalType::Numeric(None).to_string(),
         LogicalType::Varchar(_) => LogicalType::Varchar(None).to_string(),
         LogicalType::Opaque(opaque) => opaque.unlimited().to_string(),
-        other => other.to_string(),
+        other => other.with_all_digits().to_string(),
     };
     match logical {
         LogicalType::Char(_) => "character".to_owned(),
@@ -132,9 +132,15 @@ fn convert(
             value => by_text(value, from, to, context, kind),
         },
         LogicalType::Date
-        | LogicalType::Time
-        | LogicalType::Timestamp
-        | LogicalType::TimestampTz => to_moment(value, from, to, context, kind),
+        | LogicalType::Time(_)
+        | LogicalType::Timestamp(_)
+        | LogicalType::TimestampTz(_) => {
+            let moment = to_moment(value, from, to, context, kind)?;
+            match to.second_digits() {
+                Some(digits) => datetime::rounded(moment, digits),
+                None => Ok(moment),
+            }
+        }
         LogicalType::Real
         | LogicalType::Double
         | LogicalType::Bytes
@@ -174,7 +180,10 @@ fn to_opaque(
     let own = from.opaque();
     match value {
         Value::Opaque(bytes) if own == Some(to) => Ok(Value::Opaque(bytes)),
-        Value::Opaque(bytes) if kind == Cast::Assignment && own == Some(to.unlimited()) => {
+        Value::Opaque(bytes)
+            if kind == Cast::Assignment
+                && own.map(OpaqueType::unlimited) == Some(to.unlimited()) =>
+        {
             context.opaque.assigned(to, bytes).map(Value::Opaque)
         }
         _ => Err(no_cast(from, LogicalType::Opaque(to), kind)),
@@ -351,22 +360,27 @@ fn to_moment(
     kind: Cast,
 ) -> Result<Value, ValueError> {
     let zone = &context.time_zone;
+    let from_zone = matches!(from, LogicalType::TimestampTz(_));
     match (value, to) {
-        (Value::Date(day), LogicalType::Timestamp) => datetime::midnight(day).map(Value::Timestamp),
-        (Value::Date(day), LogicalType::TimestampTz) => {
+        (Value::Date(day), LogicalType::Timestamp(_)) => {
+            datetime::midnight(day).map(Value::Timestamp)
+        }
+        (Value::Date(day), LogicalType::TimestampTz(_)) => {
             datetime::from_local(datetime::midnight(day)?, zone).map(Value::Timestamp)
         }
-        (Value::Timestamp(time), _) if from == to => Ok(Value::Timestamp(time)),
-        (Value::Timestamp(time), LogicalType::TimestampTz) => {
+        (Value::Timestamp(time), LogicalType::TimestampTz(_)) if from_zone => {
+            Ok(Value::Timestamp(time))
+        }
+        (Value::Timestamp(time), LogicalType::TimestampTz(_)) => {
             datetime::from_local(time, zone).map(Value::Timestamp)
         }
         (Value::Timestamp(time), _) => {
-            let local = match from {
-                LogicalType::TimestampTz => datetime::to_local(time, zone)?,
-                _ => time,
+            let local = match from_zone {
+                true => datetime::to_local(time, zone)?,
+                false => time,
             };
             match to {
-                LogicalType::Timestamp => Ok(Value::Timestamp(local)),
+                LogicalType::Timestamp(_) => Ok(Value::Timestamp(local)),
                 LogicalType::Date => Ok(Value::Date(datetime::day_of(local))),
                 // The server makes NULL of an infinity here, which no value can be.
                 _ => datetime::time_of(local).ok_or_else(|| {

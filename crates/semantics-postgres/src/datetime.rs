@@ -63,6 +63,31 @@ pub(crate) fn time_of(time_us: i64) -> Option<Value> {
     finite.then(|| Value::Time(time_us.rem_euclid(DAY_US)))
 }
 
+/// A time or a moment with so many digits of a second, the last one rounded half away from zero;
+/// moments count from 2000-01-01.
+///
+/// # Errors
+/// 22008: it is rounded to a moment that the server does not have.
+pub(crate) fn rounded(value: Value, digits: u8) -> Result<Value, ValueError> {
+    let step = 10_i64.pow(6 - u32::from(digits.min(6)));
+    let round = |time_us: i64| match time_us.rem_euclid(step) {
+        0 => Some(time_us),
+        over if 2 * over > step || (2 * over == step && time_us > 0) => {
+            time_us.checked_add(step - over)
+        }
+        over => Some(time_us - over),
+    };
+    match value {
+        Value::Timestamp(i64::MIN | i64::MAX) => Ok(value),
+        Value::Timestamp(time_us) => {
+            check_timestamp(round(time_us).unwrap_or(time_us)).map(Value::Timestamp)
+        }
+        // Midnight at the end of a day is a time, too.
+        Value::Time(time_us) => Ok(Value::Time(round(time_us).unwrap_or(time_us))),
+        other => Ok(other),
+    }
+}
+
 fn write_year_month_day(day: i64, out: &mut String) -> bool {
     let civil::Date { year, month, day } = civil::date(day);
     let before_christ = year <= 0;

@@ -66,9 +66,9 @@ impl ValueText for Value {
             }
             LogicalType::Bytes => bytes::parse_bytea(text),
             LogicalType::Date => datetime_text::date(text, context),
-            LogicalType::Time => datetime_text::time(text, context),
-            LogicalType::Timestamp => datetime_text::timestamp(text, context),
-            LogicalType::TimestampTz => datetime_text::timestamp_tz(text, context),
+            LogicalType::Time(_) => datetime_text::time(text, context),
+            LogicalType::Timestamp(_) => datetime_text::timestamp(text, context),
+            LogicalType::TimestampTz(_) => datetime_text::timestamp_tz(text, context),
             LogicalType::Uuid => bytes::parse_uuid(text),
             LogicalType::Json => parse_json(text),
             LogicalType::Opaque(opaque) => context.opaque.read_text(opaque, text).map(Self::Opaque),
@@ -93,7 +93,7 @@ impl ValueText for Value {
             Self::Bytes(bytes) => bytes::write_bytea(bytes, context.escapes_bytes, out),
             Self::Date(day) => datetime::write_date(*day, out),
             Self::Time(time) => datetime::write_time(*time, out),
-            Self::Timestamp(time) if logical == LogicalType::TimestampTz => {
+            Self::Timestamp(time) if matches!(logical, LogicalType::TimestampTz(_)) => {
                 datetime::write_timestamp_tz(*time, &context.time_zone, out);
             }
             Self::Timestamp(time) => datetime::write_timestamp(*time, out),

@@ -223,6 +223,26 @@ fn columns_take_what_the_server_would() {
         ("t", "boolean", "text", "true"),
         ("2026-07-01 23:30+00", "timestamptz", "date", "2026-07-02"),
         ("1e39", "double precision", "real", "22003"),
+        (
+            "1999-12-31 23:59:59.9995",
+            "timestamp",
+            "timestamp(3)",
+            "1999-12-31 23:59:59.999",
+        ),
+        (
+            "2001-02-03 04:05:06.7895",
+            "timestamp",
+            "timestamp(3)",
+            "2001-02-03 04:05:06.79",
+        ),
+        ("23:59:59.5", "time", "time(0)", "24:00:00"),
+        ("-infinity", "timestamptz", "timestamptz(0)", "-infinity"),
+        (
+            "294276-12-31 23:59:59.5",
+            "timestamp",
+            "timestamp(0)",
+            "22008",
+        ),
     ] {
         assert_eq!(
             assigned(text, from, to),

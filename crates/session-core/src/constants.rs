@@ -76,7 +76,10 @@ pub fn read_literal(
         Literal::Boolean(truth) => (Value::Boolean(*truth), LogicalType::Boolean),
         Literal::Number(digits) => Value::from_number(digits)?,
         Literal::Text(text) => (Value::from_text(text, logical, context)?, logical),
-        Literal::TransactionTime => (Value::Timestamp(context.now), LogicalType::TimestampTz),
+        Literal::TransactionTime => (
+            Value::Timestamp(context.now),
+            LogicalType::TimestampTz(None),
+        ),
     };
     Ok((Some(value), own))
 }
@@ -120,10 +123,12 @@ fn compared(
 ) -> Result<Value, ValueError> {
     use LogicalType as T;
     match (from, to) {
-        (T::Date | T::Timestamp, T::TimestampTz) | (T::Char(_), T::Text) => {
-            cast(value, from, to, context)
+        // What is compared is not rounded.
+        (T::Date | T::Timestamp(_), T::TimestampTz(_)) => {
+            cast(value, from, T::TimestampTz(None), context)
         }
-        (T::TimestampTz, T::Date | T::Timestamp) => match value {
+        (T::Char(_), T::Text) => cast(value, from, to, context),
+        (T::TimestampTz(_), T::Date | T::Timestamp(_)) => match value {
             Value::Timestamp(moment) => {
                 let local = context.time_zone.only_local_of(moment);
                 local.map(Value::Timestamp).ok_or_else(|| ValueError {

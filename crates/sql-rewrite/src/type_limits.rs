@@ -6,7 +6,7 @@ use column_value::LogicalType;
 /// show.
 pub(crate) fn look_alike(one: LogicalType, other: LogicalType) -> bool {
     let is_text = |own| matches!(own, LogicalType::Text | LogicalType::Varchar(_));
-    one == other || (is_text(one) && is_text(other))
+    one.with_all_digits() == other.with_all_digits() || (is_text(one) && is_text(other))
 }
 
 /// The type of a computed value: it has no length, precision or scale.
@@ -14,6 +14,6 @@ pub(crate) fn without_limits(logical: LogicalType) -> LogicalType {
     match logical {
         LogicalType::Numeric(_) => LogicalType::Numeric(None),
         LogicalType::Varchar(_) => LogicalType::Text,
-        other => other,
+        other => other.with_all_digits(),
     }
 }

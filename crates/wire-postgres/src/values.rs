@@ -61,9 +61,9 @@ pub fn oid(logical: LogicalType) -> u32 {
         LogicalType::Char(_) => 1042,
         LogicalType::Varchar(_) => 1043,
         LogicalType::Date => 1082,
-        LogicalType::Time => 1083,
-        LogicalType::Timestamp => 1114,
-        LogicalType::TimestampTz => 1184,
+        LogicalType::Time(_) => 1083,
+        LogicalType::Timestamp(_) => 1114,
+        LogicalType::TimestampTz(_) => 1184,
         LogicalType::Numeric(_) => 1700,
         LogicalType::Uuid => 2950,
         LogicalType::Opaque(opaque) => opaque.oid(),
@@ -81,6 +81,8 @@ pub fn logical(oid: u32, modifier: i32) -> Option<LogicalType> {
     let limit = u32::try_from(modifier)
         .ok()
         .and_then(|limit| limit.checked_sub(4));
+    // That of a time is the digits of its seconds alone.
+    let digits = u8::try_from(modifier).ok();
     Some(match oid {
         16 => LogicalType::Boolean,
         BYTEA => LogicalType::Bytes,
@@ -94,9 +96,9 @@ pub fn logical(oid: u32, modifier: i32) -> Option<LogicalType> {
         1042 => LogicalType::Char(limit.unwrap_or(CHAR_MAX)),
         1043 => LogicalType::Varchar(limit),
         1082 => LogicalType::Date,
-        1083 => LogicalType::Time,
-        1114 => LogicalType::Timestamp,
-        1184 => LogicalType::TimestampTz,
+        1083 => LogicalType::Time(digits),
+        1114 => LogicalType::Timestamp(digits),
+        1184 => LogicalType::TimestampTz(digits),
         1700 => LogicalType::Numeric(limit.map(|limit| ((limit >> 16) as u16, limit as u16))),
         2950 => LogicalType::Uuid,
         other => LogicalType::Opaque(OpaqueType::of_oid(other, modifier)?),
@@ -111,9 +113,9 @@ pub fn size(logical: LogicalType) -> i16 {
         LogicalType::Integer | LogicalType::Real | LogicalType::Date => 4,
         LogicalType::BigInt
         | LogicalType::Double
-        | LogicalType::Time
-        | LogicalType::Timestamp
-        | LogicalType::TimestampTz => 8,
+        | LogicalType::Time(_)
+        | LogicalType::Timestamp(_)
+        | LogicalType::TimestampTz(_) => 8,
         LogicalType::Uuid => 16,
         LogicalType::Opaque(opaque) => opaque.size(),
         LogicalType::Bytes
@@ -135,7 +137,7 @@ pub fn modifier(logical: LogicalType) -> i32 {
             ((i32::from(precision) << 16) | i32::from(scale)) + 4
         }
         LogicalType::Opaque(opaque) => opaque.modifier(),
-        _ => -1,
+        logical => logical.second_digits().map_or(-1, i32::from),
     }
 }
 
@@ -207,8 +209,8 @@ pub fn read(
         }
         LogicalType::Bytes => Value::Bytes(bytes.to_vec()),
         LogicalType::Date => Value::date(i32::from_be_bytes(fixed(bytes)?))?,
-        LogicalType::Time => Value::time(i64::from_be_bytes(fixed(bytes)?))?,
-        LogicalType::Timestamp | LogicalType::TimestampTz => {
+        LogicalType::Time(_) => Value::time(i64::from_be_bytes(fixed(bytes)?))?,
+        LogicalType::Timestamp(_) | LogicalType::TimestampTz(_) => {
             Value::timestamp(i64::from_be_bytes(fixed(bytes)?))?
         }
         LogicalType::Uuid => Value::Uuid(fixed(bytes)?),

@@ -4,6 +4,7 @@
 
 mod by_finisher;
 mod inserted;
+mod rounded;
 mod statements;
 mod upserted;
 
@@ -33,6 +34,18 @@ memo = { type = "varchar(20)" }
 id = { type = "integer", mode = "equality", domain = "account" }
 name = { type = "varchar(12)", mode = "equality", domain = "name" }
 note = { type = "text" }
+
+[columns.visit]
+at = { type = "timestamp(3)", mode = "order", default = "'2001-02-03 04:05:06.7895'" }
+seen = { type = "timestamptz(1)" }
+clock = { type = "time(0)", mode = "equality" }
+made = { type = "timestamp(0)" }
+whole = { type = "timestamp(6)" }
+moment = { type = "timestamptz(6)", mode = "equality" }
+late = { type = "timestamp(2)", mode = "equality" }
+
+[columns.gone]
+late = { type = "timestamp(2)" }
 "#;
 
 const CREATE: &[&str] = &[
@@ -43,6 +56,9 @@ const CREATE: &[&str] = &[
     "CREATE TABLE archive (id integer PRIMARY KEY, name varchar(12), note text, at integer)",
     "CREATE TABLE open (id integer PRIMARY KEY, word text, tags text[])",
     "CREATE TABLE tag (code integer NOT NULL UNIQUE, title text)",
+    "CREATE TABLE visit (id integer PRIMARY KEY, at timestamp(3) DEFAULT '2001-02-03 \
+     04:05:06.7895', seen timestamptz(1), clock time(0), made timestamp(0) without time zone, \
+     whole timestamp(6), moment timestamp(6) with time zone)",
     "INSERT INTO account VALUES \
      (1, 'CANARYann', 'CANARY first', 10.50, '2001-02-03', 10, 5, 1, 'a'), \
      (2, 'CANARYbob', 'CANARY Second', 20.25, '1999-12-31', 20, NULL, 2, 'b'), \
@@ -54,6 +70,13 @@ const CREATE: &[&str] = &[
     "INSERT INTO archive VALUES (9, 'CANARYold', 'CANARY kept', 1), (2, 'CANARYbob', NULL, 2)",
     "INSERT INTO open VALUES (1, 'one'), (2, 'two')",
     "INSERT INTO tag VALUES (1, 'one'), (5, 'five')",
+    "INSERT INTO visit VALUES (1, '2001-02-03 04:05:06.78951', '2001-02-03 04:05:06.35Z', \
+     '04:05:06.4', '2001-02-03 04:05:06.7', '2001-02-03 04:05:06.789', NULL), \
+     (2, '1999-12-31 23:59:59.9994', '1999-12-31 23:59:59.95Z', '23:59:59.5', \
+     '1999-12-31 23:59:59.4', NULL, 'infinity'), \
+     (3, NULL, NULL, NULL, NULL, '2001-02-03', NULL), \
+     (4, '2001-02-03 04:05:06.79', '2001-02-03 04:05:06.4Z', '00:00', '2001-02-03 04:05:06.5', \
+     '1998-01-01 00:00:00.000001', NULL)",
 ];
 
 /// What is left in the tables.
@@ -62,6 +85,7 @@ const LEFT: &[&str] = &[
     "SELECT * FROM entry ORDER BY number, account_id, value",
     "SELECT * FROM archive ORDER BY at, id",
     "SELECT * FROM open ORDER BY id",
+    "SELECT * FROM visit ORDER BY id",
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq)]

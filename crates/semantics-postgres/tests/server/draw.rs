@@ -4,7 +4,7 @@
 pub struct Draw(u64);
 
 /// Targets of casts and assignments.
-pub const TARGETS: [&str; 20] = [
+pub const TARGETS: [&str; 26] = [
     "boolean",
     "smallint",
     "integer",
@@ -23,6 +23,12 @@ pub const TARGETS: [&str; 20] = [
     "time",
     "timestamp",
     "timestamptz",
+    "time(0)",
+    "time(3)",
+    "timestamp(0)",
+    "timestamp(3)",
+    "timestamp(1) with time zone",
+    "timestamp(6)",
     "uuid",
     "json",
 ];

@@ -162,9 +162,9 @@ fn check_mode(rule: &ColumnRule) -> Result<(), String> {
             | LogicalType::Real
             | LogicalType::Double
             | LogicalType::Date
-            | LogicalType::Time
-            | LogicalType::Timestamp
-            | LogicalType::TimestampTz => Ok(()),
+            | LogicalType::Time(_)
+            | LogicalType::Timestamp(_)
+            | LogicalType::TimestampTz(_) => Ok(()),
             LogicalType::Numeric(Some((precision, _))) if precision <= ORDER_DIGITS_MAX => Ok(()),
             LogicalType::Numeric(_) => Err(format!(
                 "mode \"order\" needs a numeric of at most {ORDER_DIGITS_MAX} digits: declare \
@@ -203,9 +203,9 @@ fn bits_of(logical: LogicalType) -> Option<u8> {
         | LogicalType::Char(_)
         | LogicalType::Bytes
         | LogicalType::Date
-        | LogicalType::Time
-        | LogicalType::Timestamp
-        | LogicalType::TimestampTz
+        | LogicalType::Time(_)
+        | LogicalType::Timestamp(_)
+        | LogicalType::TimestampTz(_)
         | LogicalType::Uuid
         | LogicalType::Json
         | LogicalType::Opaque(_) => None,
@@ -298,7 +298,7 @@ fn comparable(left: &ColumnRule, right: &ColumnRule) -> bool {
             {
                 left_scale == right_scale
             }
-            (left, right) => left == right,
+            (left, right) => left.with_all_digits() == right.with_all_digits(),
         };
     }
     match (left.logical, right.logical) {
@@ -306,7 +306,7 @@ fn comparable(left: &ColumnRule, right: &ColumnRule) -> bool {
         | (Numeric(_), Numeric(_))
         | (Text | Varchar(_), Text | Varchar(_))
         | (Char(_), Char(_)) => true,
-        (left, right) => left == right,
+        (left, right) => left.with_all_digits() == right.with_all_digits(),
     }
 }
 
@@ -342,7 +342,7 @@ pub fn parse_default(text: &str, logical: LogicalType) -> Result<Literal, String
         | "localtimestamp"
         | "transaction_timestamp()" => return default_of_time(logical),
         "current_date" if logical == LogicalType::Date => return Ok(Literal::TransactionTime),
-        "current_time" | "localtime" if logical == LogicalType::Time => {
+        "current_time" | "localtime" if matches!(logical, LogicalType::Time(_)) => {
             return Ok(Literal::TransactionTime);
         }
         _ => match unquote(text) {
@@ -395,9 +395,9 @@ pub fn constant_value(literal: &Literal, logical: LogicalType) -> Option<Value> 
 fn default_of_time(logical: LogicalType) -> Result<Literal, String> {
     match logical {
         LogicalType::Date
-        | LogicalType::Time
-        | LogicalType::Timestamp
-        | LogicalType::TimestampTz => Ok(Literal::TransactionTime),
+        | LogicalType::Time(_)
+        | LogicalType::Timestamp(_)
+        | LogicalType::TimestampTz(_) => Ok(Literal::TransactionTime),
         _ => Err(format!(
             "the default is a time, and the type {logical}: change one of them"
         )),

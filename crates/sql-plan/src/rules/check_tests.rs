@@ -192,6 +192,7 @@ fn a_domain_is_of_one_mode_one_width_one_kind() {
         ("integer", "text"),
         ("text", "char(9)"),
         ("date", "timestamp"),
+        ("timestamp(3)", "timestamptz(3)"),
     ] {
         refused(
             &domain(
@@ -206,6 +207,8 @@ fn a_domain_is_of_one_mode_one_width_one_kind() {
         ("text", "varchar(9)"),
         ("char(9)", "char(5)"),
         ("numeric(9,2)", "numeric(12,4)"),
+        ("timestamp(3)", "timestamp"),
+        ("time(0)", "time(6)"),
     ] {
         accepted(&domain(
             &format!("type = \"{first}\", mode = \"equality\""),

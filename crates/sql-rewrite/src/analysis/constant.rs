@@ -147,7 +147,7 @@ impl Constant {
         purpose: Purpose,
     ) -> Result<Source, Refusal> {
         let logical = column.logical;
-        if purpose == Purpose::Store && logical.is_number() {
+        if purpose == Purpose::Store && (logical.is_number() || logical.second_digits().is_some()) {
             // It is rounded to the same digits, and kept to the same range.
             self.cast = self.cast.filter(|cast| *cast != logical);
         }
@@ -174,9 +174,10 @@ impl Constant {
     }
 
     /// A text that is cast to `timestamp` beside a `timestamptz` is a time of the session's zone,
-    /// whatever zone it names: without that zone it means the same for the column.
+    /// whatever zone it names: without that zone it means the same for the column. Beside another
+    /// `timestamp`, one that is cast to some digits of a second is rounded.
     fn read_local_time(&mut self, logical: LogicalType) {
-        let (Source::Literal(Literal::Text(text)), Some(LogicalType::Timestamp)) =
+        let (Source::Literal(Literal::Text(text)), Some(cast @ LogicalType::Timestamp(digits))) =
             (&self.source, self.cast)
         else {
             return;
@@ -185,13 +186,20 @@ impl Constant {
         let begins_with_year = text.len() > 4
             && text.as_bytes()[..4].iter().all(u8::is_ascii_digit)
             && text.as_bytes()[4] == b'-';
-        if logical != LogicalType::TimestampTz || !begins_with_year {
+        let is_read = match logical {
+            LogicalType::TimestampTz(_) => true,
+            LogicalType::Timestamp(_) => digits.is_some(),
+            _ => false,
+        };
+        if !is_read || !begins_with_year {
             return;
         }
         let context = TextContext::default();
-        let value = Constantly::from_text(text, LogicalType::Timestamp, &context);
+        let whole = LogicalType::Timestamp(None);
+        let value = Constantly::from_text(text, whole, &context)
+            .and_then(|value| semantics_postgres::cast(value, whole, cast, &context));
         if let Ok(value) = value {
-            let text = value.to_text(LogicalType::Timestamp, &context);
+            let text = value.to_text(cast, &context);
             self.source = Source::Literal(Literal::Text(text));
             self.cast = None;
         }
@@ -214,9 +222,11 @@ impl Constant {
     /// A cast that does not change how the value is read for the column.
     fn cast_changes_nothing(&self, cast: LogicalType, logical: LogicalType) -> bool {
         use LogicalType as T;
-        if cast == logical
-            && !matches!(cast, T::Varchar(Some(_)) | T::Char(_) | T::Numeric(Some(_)))
-        {
+        let has_limits = matches!(cast, T::Varchar(Some(_)) | T::Char(_) | T::Numeric(Some(_)))
+            || cast.second_digits().is_some()
+            || cast.opaque().is_some_and(OpaqueType::is_cut_by_cast);
+        // A column's digits of a second are put to the value afterwards.
+        if cast == logical.with_all_digits() && !has_limits {
             return true;
         }
         if let (T::Opaque(cast), T::Opaque(own)) = (cast, logical) {

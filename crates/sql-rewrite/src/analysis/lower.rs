@@ -172,7 +172,7 @@ impl Lowering<'_, '_> {
                     .1,
             ),
             Source::Literal(Literal::Boolean(_)) => Some(LogicalType::Boolean),
-            Source::Literal(Literal::TransactionTime) => Some(LogicalType::TimestampTz),
+            Source::Literal(Literal::TransactionTime) => Some(LogicalType::TimestampTz(None)),
             _ => None,
         };
         if let Source::Parameter(number) = constant.source {
@@ -428,7 +428,7 @@ fn compare(left: Typed, operator: BinaryOperator, right: Typed) -> Result<Typed,
         } else if logical.is_text() {
             LogicalType::Text
         } else {
-            logical
+            logical.with_all_digits()
         }
     };
     let (left_type, right_type) = (known(left.1)?, known(right.1)?);
@@ -500,7 +500,7 @@ fn as_read(cast: LogicalType) -> LogicalType {
         LogicalType::Numeric(_) => LogicalType::Numeric(None),
         LogicalType::Varchar(_) => LogicalType::Varchar(None),
         LogicalType::Char(_) => LogicalType::Text,
-        other => other,
+        other => other.with_all_digits(),
     }
 }
 

@@ -516,6 +516,9 @@ pub(crate) fn common_type(
     match (one?, other?) {
         (one, other) if one == other => Some(one),
         (LogicalType::Varchar(_), LogicalType::Varchar(_)) => Some(LogicalType::Varchar(None)),
+        (one, other) if one.with_all_digits() == other.with_all_digits() => {
+            Some(one.with_all_digits())
+        }
         (one, other) => one.common_number(other),
     }
 }

@@ -160,7 +160,8 @@ pub(super) fn cast_of(table: &Table, column: &Column, schema: &Schema) -> Option
             LogicalType::Varchar(_) => "varchar".to_owned(),
             LogicalType::Char(_) => "bpchar".to_owned(),
             LogicalType::Numeric(_) => "numeric".to_owned(),
-            other => other.to_string(),
+            LogicalType::Opaque(opaque) => opaque.unlimited_name(),
+            other => other.with_all_digits().to_string(),
         });
     }
     let types = &schema.catalogue.finisher.column_types;

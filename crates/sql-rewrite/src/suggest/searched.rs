@@ -119,7 +119,7 @@ fn kind(logical: LogicalType, mode: Mode) -> String {
         LogicalType::Numeric(_) if mode == Mode::Equality => "numeric".to_owned(),
         LogicalType::Text | LogicalType::Varchar(_) => "text".to_owned(),
         LogicalType::Char(_) => "char".to_owned(),
-        other => other.to_string(),
+        other => other.with_all_digits().to_string(),
     };
     let letters = name.chars();
     letters

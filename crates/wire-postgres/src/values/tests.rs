@@ -175,6 +175,9 @@ fn numbers_of_types_and_modifiers_go_both_ways() {
         "time",
         "timestamp",
         "timestamptz",
+        "time(0)",
+        "timestamp(3)",
+        "timestamp(6) with time zone",
         "uuid",
         "json",
         "jsonb",
@@ -183,6 +186,8 @@ fn numbers_of_types_and_modifiers_go_both_ways() {
         "time(0) with time zone",
         "integer[]",
         "numeric(6,2)[]",
+        "varchar(5)[]",
+        "timestamp(3)[]",
     ] {
         let of_name = logical_of(name);
         assert_eq!(
@@ -193,6 +198,7 @@ fn numbers_of_types_and_modifiers_go_both_ways() {
     }
     assert_eq!(modifier(logical_of("numeric(6,2)")), 393_222);
     assert_eq!(modifier(logical_of("varchar(16)")), 20);
+    assert_eq!(modifier(logical_of("timestamp(3)")), 3);
     // `money`
     assert_eq!(logical(790, -1), None);
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::mem::discriminant;
 use std::ops::ControlFlow;
 
-use column_value::LogicalType;
+use column_value::{LogicalType, OpaqueType};
 use sqlparser::ast::{
     CastKind, DataType, Distinct, Expr, GroupByExpr, Query, Select, SelectItem, SetExpr,
     TableFactor, TableWithJoins, Value, Values,
@@ -98,7 +98,7 @@ impl Parts<'_> {
         let cuts = matches!(
             logical,
             LogicalType::Varchar(Some(_)) | LogicalType::Char(_)
-        );
+        ) || logical.opaque().is_some_and(OpaqueType::is_cut_by_cast);
         let mut casts = take_casts(item);
         casts.retain(|cast| cuts || logical_type(cast) != Some(logical));
         for row in &mut self.values.rows {

@@ -191,9 +191,9 @@ fn type_number(logical: LogicalType) -> String {
         LogicalType::Char(_) => "bpchar",
         LogicalType::Bytes => "bytea",
         LogicalType::Date => "date",
-        LogicalType::Time => "time",
-        LogicalType::Timestamp => "timestamp",
-        LogicalType::TimestampTz => "timestamptz",
+        LogicalType::Time(_) => "time",
+        LogicalType::Timestamp(_) => "timestamp",
+        LogicalType::TimestampTz(_) => "timestamptz",
         LogicalType::Uuid => "uuid",
         LogicalType::Json => "json",
         LogicalType::Opaque(opaque) => {
@@ -205,7 +205,7 @@ fn type_number(logical: LogicalType) -> String {
 }
 
 /// PostgreSQL's `atttypmod`: limits of the type and the four bytes of a header (varchar.c,
-/// numeric.c); -1: none.
+/// numeric.c), or the digits of a second alone; -1: none.
 fn modifier(logical: LogicalType) -> i64 {
     match logical {
         LogicalType::Varchar(Some(length)) | LogicalType::Char(length) => i64::from(length) + 4,
@@ -213,6 +213,6 @@ fn modifier(logical: LogicalType) -> i64 {
             (i64::from(precision) << 16 | i64::from(scale)) + 4
         }
         LogicalType::Opaque(opaque) => i64::from(opaque.modifier()),
-        _ => -1,
+        logical => logical.second_digits().map_or(-1, i64::from),
     }
 }

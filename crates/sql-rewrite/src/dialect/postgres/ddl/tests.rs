@@ -140,12 +140,14 @@ fn type_names_of_dumps_are_understood() {
             "{kind}"
         );
     }
-    for kind in ["timestamp", "timestamp without time zone", "timestamp(6)"] {
+    for kind in ["timestamp", "timestamp without time zone"] {
         assert!(
             planned(&format!("CREATE TABLE people (since {kind})")).is_ok(),
             "{kind}"
         );
     }
+    // The catalogue tells them apart, though both have six digits.
+    assert!(planned("CREATE TABLE people (since timestamp(6))").is_err());
     for kind in ["int", "integer", "int4"] {
         assert!(
             planned(&format!("CREATE TABLE people (id {kind})")).is_ok(),
