@@ -13,6 +13,7 @@ mod listener;
 mod logins;
 mod metrics;
 mod places;
+mod postgres;
 pub mod process;
 pub mod scram;
 mod server;
