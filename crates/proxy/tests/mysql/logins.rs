@@ -35,7 +35,7 @@ fn a_client_is_told_what_the_client_leg_has() {
     let proxy = Proxy::start(&server, "");
     let status = |tls| proxy.run("nat", tls, "status").text;
     let (with, without) = (status(WITH_TLS), status(WITHOUT_TLS));
-    assert!(with.contains("Cipher in use is TLS"), "{with}");
+    assert!(with.contains("Cipher in use is"), "{with}");
     assert!(without.contains("Not in use"), "{without}");
     // Its certificate was made at the first start.
     assert!(proxy.folder.path().join("client-tls.pem").is_file());
@@ -141,7 +141,7 @@ fn nobody_is_taken_for_the_user_of_the_proxy() {
 
 #[test]
 fn a_proxy_that_would_not_do_what_is_asked_does_not_start() {
-    let rules = "[columns.tables.person]\nname = { type = \"text\" }\n";
+    let rules = "[columns.person]\nname = { type = \"text\" }\n";
     for (more, wanted) in [
         (rules, "protects no columns"),
         ("logins = \"users\"", "logins is for PostgreSQL"),
