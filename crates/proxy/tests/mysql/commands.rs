@@ -99,7 +99,7 @@ fn a_session_may_be_reset_or_given_to_another_user() {
         let variable = "SELECT @v";
         client.query_drop("SET @v = 7").expect("a variable");
         let value: Option<Value> = client.query_first(variable).expect("a row");
-        assert_eq!(value, Some(Value::Int(7)));
+        assert_eq!(value, Some(Value::Bytes(b"7".to_vec())));
         client.reset().expect("it is reset");
         let value: Option<Value> = client.query_first(variable).expect("a row");
         assert_eq!(value, Some(Value::NULL));

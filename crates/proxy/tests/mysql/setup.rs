@@ -53,8 +53,7 @@ pub fn start_mariadb() -> MySql {
          CREATE USER nat@localhost IDENTIFIED VIA mysql_native_password \
          USING PASSWORD('{PASSWORD}');\n\
          CREATE USER ed@localhost IDENTIFIED VIA ed25519 USING PASSWORD('{PASSWORD}');\n\
-         CREATE USER nobody@localhost IDENTIFIED VIA unix_socket;\n\
-         CREATE USER system@localhost IDENTIFIED VIA unix_socket AS 'root';\n\
+         ALTER USER root@localhost IDENTIFIED VIA unix_socket;\n\
          GRANT ALL ON *.* TO nat@localhost;\n\
          GRANT ALL ON *.* TO ed@localhost;\n"
     );
