@@ -79,10 +79,36 @@ pub enum FinishEngine {
     None,
 }
 
+/// What clients and server speak.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// PostgreSQL.
+    #[default]
+    Postgres,
+    /// MySQL and MariaDB. Everything passes: there are no rules for their columns yet.
+    Mysql,
+}
+
+/// TLS towards clients with a certificate that the proxy makes itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SelfSignedTls {
+    /// Clients may take it.
+    Offered,
+    /// Clients must take it.
+    Required,
+    /// There is none.
+    Off,
+}
+
 /// `[proxy]`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProxyConfig {
+    /// What clients and server speak.
+    #[serde(default)]
+    pub protocol: Protocol,
     /// Where clients connect to.
     #[serde(deserialize_with = "address")]
     pub listen: SocketAddr,
@@ -120,6 +146,9 @@ pub struct ProxyConfig {
     pub drain_seconds: u32,
     /// TLS towards clients.
     pub client_tls: Option<ClientTls>,
+    /// What holds where [`Self::client_tls`] is not there. None: clients of MySQL are offered TLS,
+    /// those of PostgreSQL are not.
+    pub self_signed_tls: Option<SelfSignedTls>,
     /// TLS towards the server.
     pub server_tls: Option<ServerTls>,
     /// Verifiers of users, by which the proxy logs them in on both sides; None: it passes on what
@@ -164,7 +193,13 @@ pub struct ClientTls {
     /// Whether clients without TLS are refused.
     #[serde(default)]
     pub required: bool,
+    /// Whether the proxy makes both at its first start: in one file.
+    #[serde(skip)]
+    pub is_self_signed: bool,
 }
+
+/// The file of a certificate that the proxy makes, beside the configuration.
+const SELF_SIGNED: &str = "client-tls.pem";
 
 /// `[proxy.server_tls]`
 #[derive(Clone, Debug, Deserialize)]
@@ -281,11 +316,13 @@ impl FromStr for Upstream {
     }
 }
 
-/// The socket that is meant by its own path or by that of its folder, by PostgreSQL's names.
+/// The socket that is meant by its own path or by that of its folder, by PostgreSQL's names. Those
+/// of MySQL end in `.sock`.
 pub fn socket_path(path: &Path, port: u16) -> PathBuf {
-    let is_socket = path
-        .file_name()
-        .is_some_and(|name| name.to_string_lossy().starts_with(".s."));
+    let is_socket = path.file_name().is_some_and(|name| {
+        let name = name.to_string_lossy();
+        name.starts_with(".s.") || name.ends_with(".sock")
+    });
     if is_socket {
         path.to_owned()
     } else {
@@ -354,6 +391,7 @@ impl Config {
         let mut config: Self = read_toml(path)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let proxy = &mut config.proxy;
+        proxy.client_tls = proxy.client_tls.take().or_else(|| proxy.self_signed());
         if let Some(tls) = &mut proxy.client_tls {
             tls.certificate = folder.join(&tls.certificate);
             tls.key = folder.join(&tls.key);
@@ -385,6 +423,26 @@ impl WatchConfig {
 }
 
 impl ProxyConfig {
+    /// TLS towards clients, where no certificate is named.
+    fn self_signed(&self) -> Option<ClientTls> {
+        let by_protocol = match self.protocol {
+            Protocol::Postgres => SelfSignedTls::Off,
+            // Clients that want TLS, and are not offered it, may say their password in clear.
+            Protocol::Mysql => SelfSignedTls::Offered,
+        };
+        let required = match self.self_signed_tls.unwrap_or(by_protocol) {
+            SelfSignedTls::Off => return None,
+            SelfSignedTls::Offered => false,
+            SelfSignedTls::Required => true,
+        };
+        Some(ClientTls {
+            certificate: SELF_SIGNED.into(),
+            key: SELF_SIGNED.into(),
+            required,
+            is_self_signed: true,
+        })
+    }
+
     /// [`Self::startup_timeout_seconds`]
     pub fn startup_timeout(&self) -> Duration {
         Duration::from_secs(self.startup_timeout_seconds.get().into())
@@ -418,6 +476,7 @@ mod tests {
             ("[::1]:1", Upstream::Tcp("::1".to_owned(), 1)),
             ("/run/x", Upstream::Unix("/run/x/.s.PGSQL.5432".into())),
             ("/run/.s.PGSQL.7", Upstream::Unix("/run/.s.PGSQL.7".into())),
+            ("/run/a.sock", Upstream::Unix("/run/a.sock".into())),
         ] {
             assert_eq!(text.parse::<Upstream>().expect(text), upstream);
             let told = upstream.to_string();
@@ -443,5 +502,29 @@ mod tests {
         for nobody in ["max_connections = 0\n", "startup_timeout_seconds = 0\n"] {
             assert!(toml::from_str::<Config>(&format!("{text}{nobody}")).is_err());
         }
+    }
+
+    #[test]
+    fn clients_of_mysql_are_offered_tls_unless_it_is_switched_off() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let tls_of = |more: &str| {
+            let path = folder.path().join("strongroom.toml");
+            let text = format!("[proxy]\nlisten = \"[::1]:1\"\nupstream = \"db:2\"\n{more}");
+            std::fs::write(&path, text).expect("a file");
+            Config::read(&path).expect(more).proxy.client_tls
+        };
+        assert!(tls_of("").is_none(), "PostgreSQL");
+        let tls = tls_of("protocol = \"mysql\"").expect("it is offered");
+        assert_eq!(tls.certificate, folder.path().join(SELF_SIGNED));
+        assert_eq!(
+            (tls.certificate == tls.key, tls.required, tls.is_self_signed),
+            (true, false, true)
+        );
+        let required = tls_of("protocol = \"mysql\"\nself_signed_tls = \"required\"");
+        assert!(required.expect("it is required").required);
+        assert!(tls_of("protocol = \"mysql\"\nself_signed_tls = \"off\"").is_none());
+        assert!(tls_of("self_signed_tls = \"offered\"").is_some());
+        let named = "protocol = \"mysql\"\n[proxy.client_tls]\ncertificate = \"a\"\nkey = \"b\"";
+        assert!(!tls_of(named).expect("it is named").is_self_signed);
     }
 }

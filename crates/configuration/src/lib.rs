@@ -14,8 +14,8 @@ mod tls;
 pub use clock::now;
 pub use end_point::end_point;
 pub use file::{
-    ClientTls, Config, ConfigError, FinishConfig, FinishEngine, Parts, ProxyConfig, ServerTls,
-    Upstream, UpstreamError, WatchConfig, read_toml, socket_path,
+    ClientTls, Config, ConfigError, FinishConfig, FinishEngine, Parts, Protocol, ProxyConfig,
+    SelfSignedTls, ServerTls, Upstream, UpstreamError, WatchConfig, read_toml, socket_path,
 };
 pub use keys::{KeysConfig, KeysError, PasswordConfig, warn_if_exposed};
 pub use tls::{TlsError, certificates, client_config};

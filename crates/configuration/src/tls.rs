@@ -27,6 +27,17 @@ pub enum TlsError {
         /// Why.
         error: rustls::Error,
     },
+    /// A certificate of the proxy's own.
+    #[error(
+        "{path}: cannot make a certificate for clients: {error}; name one in [proxy.client_tls], \
+         or switch TLS off with self_signed_tls = \"off\" in [proxy]"
+    )]
+    SelfSigned {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
     /// No name to expect of the server.
     #[error("the server's name cannot be checked ({0}); set `name` in [proxy.server_tls]")]
     Name(#[from] InvalidDnsNameError),

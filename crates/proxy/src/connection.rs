@@ -11,22 +11,17 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
+use session_core::Outbox;
 use session_core::counters::add;
-use session_core::{Outbox, StatementError, Watching};
-use session_postgres::Session;
-use session_postgres::finisher::FinisherAnswer;
-use sqlstate::SqlState;
-use tokio::io::{AsyncRead, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
 use tokio::sync::futures::OwnedNotified;
-use tokio::task::JoinSet;
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
-use crate::cancel::Ticket;
 use crate::counters::OpenSession;
 use crate::shared::Shared;
 use crate::stream::Stream;
-use crate::watch;
 
 /// What one read takes at most.
 const READ_SIZE: usize = 64 * 1024;
@@ -34,6 +29,53 @@ const READ_SIZE: usize = 64 * 1024;
 const SPARES_MAX: usize = 16;
 /// Larger memory than this is given back to the system.
 const SPARE_SIZE_MAX: usize = 512 * 1024;
+
+/// How long a client is waited for after the end: that it takes the last word, and that it stops
+/// sending.
+pub const LINGER: Duration = Duration::from_secs(2);
+
+/// What decides over the bytes of a client and its server. It does no I/O with either.
+///
+/// Protocols share nothing but this: what their messages are, only their sessions know.
+pub trait Session: Unpin {
+    /// Takes bytes of the client.
+    fn client_bytes(&mut self, bytes: &[u8]);
+    /// Takes bytes of the server.
+    fn server_bytes(&mut self, bytes: &[u8]);
+    /// Notes that the client has closed its side.
+    fn client_closed(&mut self);
+    /// Notes that the server has closed its side.
+    fn server_closed(&mut self);
+    /// Notes that the client has taken too long until the server let it in.
+    fn start_timed_out(&mut self);
+    /// Ends as soon as it is between transactions, or at once.
+    fn drain(&mut self, at_once: bool);
+    /// Whether more may be read from the client.
+    fn wants_client(&self) -> bool;
+    /// Whether more may be read from the server.
+    fn wants_server(&self) -> bool;
+    /// Whether the server has let the client in.
+    fn has_begun(&self) -> bool;
+    /// Whether it takes no more bytes; those that wait are still sent.
+    fn has_ended(&self) -> bool;
+    /// Whether an error of the client's ended it. The client may still be sending.
+    fn client_erred(&self) -> bool;
+    /// Bytes for the client.
+    fn to_client(&mut self) -> &mut Outbox;
+    /// Bytes for the server.
+    fn to_server(&mut self) -> &mut Outbox;
+
+    /// Sees to what it needs of others than its client and its server. Gives whether something
+    /// came of it.
+    fn poll_others(&mut self, _context: &mut Context<'_>) -> bool {
+        false
+    }
+
+    /// Whether the client gets nothing for now.
+    fn holds_client_back(&mut self, _context: &mut Context<'_>) -> bool {
+        false
+    }
+}
 
 thread_local! {
     static MEMORY: RefCell<Memory> = RefCell::new(Memory {
@@ -47,60 +89,75 @@ struct Memory {
     spares: Vec<Vec<u8>>,
 }
 
+impl Memory {
+    fn lend(&mut self, outbox: &mut Outbox) {
+        outbox.lend(|| self.spares.pop().unwrap_or_default());
+    }
+
+    fn take_back(&mut self, outbox: &mut Outbox) {
+        if let Some(spare) = outbox.give_back()
+            && self.spares.len() < SPARES_MAX
+            && spare.capacity() <= SPARE_SIZE_MAX
+        {
+            self.spares.push(spare);
+        }
+    }
+}
+
 /// A session with its sockets.
-pub struct Connection {
-    session: Session,
+struct Connection<S> {
+    session: S,
     client: Stream,
     server: Stream,
     shared: Arc<Shared>,
-    ticket: Ticket,
     /// Wakes the session when the proxy is to stop.
     stopping: Option<Pin<Box<OwnedNotified>>>,
     /// Since the server let the client in.
     open: Option<OpenSession>,
     /// Until when it has to; None: it has.
     deadline: Option<Pin<Box<Sleep>>>,
-    /// Its database is watched.
-    watching: Option<Watching>,
-    /// What the client waits for before it is sent more.
-    announced: Vec<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    /// The question to the finisher, at most one. It ends with the session.
-    finishing: JoinSet<FinisherAnswer>,
     client_is_gone: bool,
 }
 
-impl Connection {
-    /// Puts them together. The session ends unless it has begun by `deadline`.
-    pub fn new(
-        session: Session,
-        (client, server): (Stream, Stream),
-        ticket: Ticket,
-        shared: Arc<Shared>,
-        deadline: Instant,
-    ) -> Self {
-        Self {
-            session,
-            client,
-            server,
-            shared,
-            ticket,
-            stopping: None,
-            open: None,
-            deadline: Some(Box::pin(sleep_until(deadline))),
-            watching: None,
-            announced: Vec::new(),
-            finishing: JoinSet::new(),
-            client_is_gone: false,
-        }
+/// Drives a session to its end. It ends unless it has begun by `deadline`.
+pub async fn drive<S: Session>(
+    session: S,
+    (client, server): (Stream, Stream),
+    shared: Arc<Shared>,
+    deadline: Instant,
+) {
+    let metrics = Arc::clone(&shared.metrics);
+    let mut connection = Connection {
+        session,
+        client,
+        server,
+        shared,
+        stopping: None,
+        open: None,
+        deadline: Some(Box::pin(sleep_until(deadline))),
+        client_is_gone: false,
+    };
+    (&mut connection).await;
+    if connection.open.is_none() {
+        add(&metrics.logins_failed, 1);
     }
-
-    /// Whether the server let the client in.
-    pub fn has_begun(&self) -> bool {
-        self.open.is_some()
+    if let Some(client) = connection.into_sending_client() {
+        // Best effort, as everything after the end.
+        let _ = timeout(LINGER, linger(client)).await;
     }
+}
 
+/// A socket that is closed before all was read is reset, and the client may lose what it was told.
+async fn linger(mut client: Stream) -> io::Result<()> {
+    client.shutdown().await?;
+    let mut nothing = vec![0; 16 * 1024];
+    while client.read(&mut nothing).await? > 0 {}
+    Ok(())
+}
+
+impl<S: Session> Connection<S> {
     /// The socket of a client that may still be sending what ended the session.
-    pub fn into_sending_client(self) -> Option<Stream> {
+    fn into_sending_client(self) -> Option<Stream> {
         (self.session.client_erred() && !self.client_is_gone).then_some(self.client)
     }
 
@@ -114,10 +171,7 @@ impl Connection {
             if self.session.wants_server() {
                 has_moved |= self.read_server(context, &mut memory.read);
             }
-            if self.shared.config.watch.is_some() {
-                self.note_watch();
-            }
-            has_moved |= self.ask_finisher(context);
+            has_moved |= self.session.poll_others(context);
             match self.send_client(context) {
                 Sent::All => has_moved = true,
                 Sent::Nothing if self.session.has_ended() => return Poll::Ready(()),
@@ -157,66 +211,19 @@ impl Connection {
         true
     }
 
-    /// Takes a question to the finisher, and its answer to the session.
-    fn ask_finisher(&mut self, context: &mut Context<'_>) -> bool {
-        if let Some(finishers) = &self.shared.finishers
-            && let Some(request) = self.session.take_finisher_request()
-        {
-            let finishers = Arc::clone(finishers);
-            // Its sockets belong to the runtime that outlives all workers.
-            let asking = async move { finishers.ask(request).await };
-            let asking = self.finishing.spawn_on(asking, &self.shared.main);
-            self.shared.cancels.asks(self.ticket, asking);
-        }
-        let Poll::Ready(Some(answer)) = self.finishing.poll_join_next(context) else {
-            return false;
-        };
-        self.session
-            .finisher_answered(answer.unwrap_or_else(|error| {
-                FinisherAnswer::Failed(match error.is_cancelled() {
-                    true => StatementError::statement(
-                        SqlState::QUERY_CANCELED,
-                        "canceling statement due to user request",
-                    ),
-                    false => StatementError::defect("the finisher's task has failed"),
-                })
-            }));
-        true
-    }
-
     fn note_begin(&mut self) {
-        if self.open.is_some() {
-            return;
-        }
-        if let Some(key) = self.session.take_server_key() {
-            self.shared.cancels.learn(self.ticket, key);
-        }
-        if self.session.has_begun() {
+        if self.open.is_none() && self.session.has_begun() {
             self.open = Some(OpenSession::new(&self.shared.metrics));
             self.deadline = None;
         }
     }
 
-    fn note_watch(&mut self) {
-        if self.watching.is_none()
-            && let Some(watch) = self.session.watch()
-        {
-            // The client is let in once changes of the schema are heard of.
-            self.announced
-                .push(Box::pin(watch::listens(Arc::clone(&watch))));
-            self.watching = Some(watch::connection::begin(watch, &self.shared));
-        }
-        for announced in self.session.take_announced() {
-            self.announced.push(Box::pin(watch::wait(announced)));
-        }
-    }
-
     fn send_server(&mut self, context: &mut Context<'_>) -> bool {
-        match send(&mut self.session.to_server, &mut self.server, context) {
+        match send(self.session.to_server(), &mut self.server, context) {
             Ok(sent) => sent == Sent::All,
             Err(_) => {
                 // The server may have said why before it went: that is read first.
-                self.session.to_server = Outbox::default();
+                *self.session.to_server() = Outbox::default();
                 false
             }
         }
@@ -226,12 +233,10 @@ impl Connection {
         if self.client_is_gone {
             return Sent::Nothing;
         }
-        self.announced
-            .retain_mut(|announced| announced.as_mut().poll(context).is_pending());
-        if !self.announced.is_empty() {
+        if self.session.holds_client_back(context) {
             return Sent::Waiting;
         }
-        send(&mut self.session.to_client, &mut self.client, context).unwrap_or_else(|_| {
+        send(self.session.to_client(), &mut self.client, context).unwrap_or_else(|_| {
             self.client_is_gone = true;
             self.session.client_closed();
             Sent::Nothing
@@ -257,7 +262,7 @@ impl Connection {
     }
 }
 
-impl Future for Connection {
+impl<S: Session> Future for Connection<S> {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
@@ -273,22 +278,12 @@ impl Future for Connection {
             this.session.start_timed_out();
         }
         MEMORY.with_borrow_mut(|memory| {
-            let Session {
-                to_client,
-                to_server,
-                ..
-            } = &mut this.session;
-            to_client.lend(|| memory.spares.pop().unwrap_or_default());
-            to_server.lend(|| memory.spares.pop().unwrap_or_default());
+            let session = &mut this.session;
+            memory.lend(session.to_client());
+            memory.lend(session.to_server());
             let result = this.poll_both(context, memory);
-            for outbox in [&mut this.session.to_client, &mut this.session.to_server] {
-                if let Some(spare) = outbox.give_back()
-                    && memory.spares.len() < SPARES_MAX
-                    && spare.capacity() <= SPARE_SIZE_MAX
-                {
-                    memory.spares.push(spare);
-                }
-            }
+            memory.take_back(this.session.to_client());
+            memory.take_back(this.session.to_server());
             result
         })
     }

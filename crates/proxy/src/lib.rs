@@ -1,9 +1,9 @@
-//! The proxy before PostgreSQL.
+//! The proxy before PostgreSQL, and before MySQL and MariaDB.
 //!
 //! A client connects to it as to the server; each client has its own connection to the server, and
-//! its own login there. `session_postgres` decides what happens with the bytes of both and does no
-//! I/O; [`connection`] moves them; [`listener`] is where clients arrive; [`server`] has workers and
-//! limits.
+//! its own login there. `session_postgres` or `session_mysql` decides what happens with the bytes of
+//! both and does no I/O; [`connection`] moves them; [`startup`] and [`mysql`] come before;
+//! [`listener`] is where clients arrive; [`server`] has workers and limits.
 #![forbid(unsafe_code)]
 
 mod cancel;
@@ -12,7 +12,9 @@ mod counters;
 mod listener;
 mod logins;
 mod metrics;
+mod mysql;
 mod places;
+mod postgres;
 pub mod process;
 pub mod scram;
 mod server;
@@ -24,5 +26,6 @@ mod upstream;
 mod watch;
 
 pub use logins::{LineError, LoginsError};
+pub use mysql::UnsupportedError;
 pub use server::{Running, Server, StartError, stop_signal};
 pub use watch::rows_of;

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use configuration::{
-    Config, FinishConfig, FinishEngine, KeysError, ProxyConfig, TlsError, socket_path,
+    Config, FinishConfig, FinishEngine, KeysError, Protocol, ProxyConfig, TlsError, socket_path,
     warn_if_exposed,
 };
 use finisher_postgres::{FinisherOptions, Finishers};
@@ -27,11 +27,12 @@ use crate::cancel::CancelRegistry;
 use crate::counters::{Metrics, subtract};
 use crate::listener::{self, Arrival, Listener, LocalListener};
 use crate::logins::{Logins, LoginsError};
+use crate::mysql::UnsupportedError;
 use crate::places::Places;
 use crate::shared::Shared;
 use crate::stream::Stream;
 use crate::tls::{self, ServerConnector};
-use crate::{metrics, startup, upstream};
+use crate::{metrics, mysql, startup, upstream};
 
 /// Pause after an accept that failed, as it does when descriptors run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -50,6 +51,9 @@ pub enum StartError {
     /// TLS.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// A part that a proxy before MySQL does not have.
+    #[error(transparent)]
+    Unsupported(#[from] UnsupportedError),
     /// The file of logins.
     #[error(transparent)]
     Logins(#[from] LoginsError),
@@ -113,6 +117,7 @@ impl Server {
     /// # Errors
     /// See [`StartError`].
     pub fn start(config: &Config) -> Result<Self, StartError> {
+        mysql::check(config)?;
         warn_of(config);
         let proxy = config.proxy.clone();
         let finishers = config.finish.as_ref().and_then(finishers);
@@ -122,7 +127,9 @@ impl Server {
             warn_if_exposed(&password.source()?);
         }
         let places = places(proxy.max_connections.get());
-        let acceptor = proxy.client_tls.as_ref().map(tls::acceptor).transpose()?;
+        let acceptor = proxy.client_tls.as_ref();
+        let acceptor = acceptor.map(|tls| tls::acceptor(tls, proxy.protocol));
+        let acceptor = acceptor.transpose()?;
         let connector = proxy
             .server_tls
             .as_ref()
@@ -264,7 +271,10 @@ impl Worker {
 async fn session(arrival: Arrival, shared: Arc<Shared>, load: Arc<AtomicUsize>) {
     let open = Open::new(&shared, &load);
     match Stream::of_client(arrival) {
-        Ok(client) => startup::serve(client, Arc::clone(&shared)).await,
+        Ok(client) => match shared.config.protocol {
+            Protocol::Postgres => startup::serve(client, Arc::clone(&shared)).await,
+            Protocol::Mysql => mysql::serve(client, Arc::clone(&shared)).await,
+        },
         Err(error) => tracing::warn!(%error, "a socket that cannot be used"),
     }
     drop(open);

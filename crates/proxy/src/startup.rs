@@ -2,7 +2,6 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use configuration::Upstream;
 use session_core::counters::add;
@@ -15,8 +14,9 @@ use wire_postgres::backend::Failure;
 use wire_postgres::startup::{self, First, Startup};
 
 use crate::cancel::Ticket;
-use crate::connection::Connection;
+use crate::connection::{self, LINGER};
 use crate::places::ClientPlace;
+use crate::postgres::Postgres;
 use crate::scram::Verifier;
 use crate::shared::Shared;
 use crate::stream::Stream;
@@ -28,10 +28,6 @@ use login::Login;
 
 /// First byte of TLS (RFC 8446, 5.1): a client that does not ask first.
 const TLS_HANDSHAKE: u8 = 0x16;
-
-/// How long a client is waited for after the end: that it takes the last word, and that it stops
-/// sending.
-const LINGER: Duration = Duration::from_secs(2);
 
 /// Why a socket becomes no session.
 #[derive(Debug, thiserror::Error)]
@@ -76,18 +72,8 @@ pub async fn serve(client: Stream, shared: Arc<Shared>) {
             let _ = timeout(LINGER, client.shutdown()).await;
         }
         (Ok(Some((session, server, ticket, _place))), Some(client)) => {
-            let sockets = (client, server);
-            let all = Arc::clone(&shared);
-            let mut connection = Connection::new(session, sockets, ticket, all, deadline);
-            (&mut connection).await;
-            shared.cancels.leave(ticket);
-            if !connection.has_begun() {
-                add(&shared.metrics.logins_failed, 1);
-            }
-            if let Some(client) = connection.into_sending_client() {
-                // Best effort, as everything after the end.
-                let _ = timeout(LINGER, linger(client)).await;
-            }
+            let session = Postgres::new(session, ticket, Arc::clone(&shared));
+            connection::drive(session, (client, server), shared, deadline).await;
         }
         (Err(error), client) => {
             refused(&shared, &error);
@@ -98,14 +84,6 @@ pub async fn serve(client: Stream, shared: Arc<Shared>) {
         }
         (Ok(_), None) => {}
     }
-}
-
-/// A socket that is closed before all was read is reset, and the client may lose what it was told.
-async fn linger(mut client: Stream) -> io::Result<()> {
-    client.shutdown().await?;
-    let mut nothing = vec![0; 16 * 1024];
-    while client.read(&mut nothing).await? > 0 {}
-    Ok(())
 }
 
 fn refused(shared: &Shared, error: &StartError) {

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use configuration::{
-    ClientTls, ServerTls, TlsError, Upstream, certificates, client_config, end_point,
+    ClientTls, Protocol, ServerTls, TlsError, Upstream, certificates, client_config, end_point,
     warn_if_exposed,
 };
 use keyring::source::KeySource;
@@ -16,6 +16,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use crate::stream::Stream;
+
+mod self_signed;
 
 /// The name of the protocol for clients that begin with TLS at once (PostgreSQL 17).
 const ALPN: &[u8] = b"postgresql";
@@ -51,8 +53,12 @@ fn certificate(server: &Stream) -> Option<&CertificateDer<'static>> {
     tls.get_ref().1.peer_certificates()?.first()
 }
 
-/// Reads certificate and key.
-pub fn acceptor(config: &ClientTls) -> Result<ClientAcceptor, TlsError> {
+/// Reads certificate and key, and makes them before where they are to be the proxy's own.
+pub fn acceptor(config: &ClientTls, protocol: Protocol) -> Result<ClientAcceptor, TlsError> {
+    if config.is_self_signed {
+        let path = config.certificate.clone();
+        self_signed::make(&path).map_err(|error| TlsError::SelfSigned { path, error })?;
+    }
     let wrong_key = |error| TlsError::Pem {
         path: config.key.clone(),
         error,
@@ -75,7 +81,10 @@ pub fn acceptor(config: &ClientTls) -> Result<ClientAcceptor, TlsError> {
             path: config.certificate.clone(),
             error,
         })?;
-    server.alpn_protocols = vec![ALPN.to_vec()];
+    server.alpn_protocols = match protocol {
+        Protocol::Postgres => vec![ALPN.to_vec()],
+        Protocol::Mysql => Vec::new(),
+    };
     Ok(ClientAcceptor {
         acceptor: TlsAcceptor::from(Arc::new(server)),
         end_point: end_point(&certificate),

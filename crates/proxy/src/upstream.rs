@@ -39,7 +39,7 @@ async fn connect_to(upstream: &Upstream, shared: &Shared) -> io::Result<Stream> 
 }
 
 /// A socket of the server, with nothing said on it.
-async fn reach(upstream: &Upstream) -> io::Result<Stream> {
+pub(crate) async fn reach(upstream: &Upstream) -> io::Result<Stream> {
     match upstream {
         Upstream::Unix(path) => LocalStream::connect(path).await.map(Stream::Unix),
         Upstream::Tcp(host, port) => stream::connect(host, *port).await.map(Stream::Tcp),

@@ -7,6 +7,7 @@
 #![cfg(unix)]
 
 mod cluster;
+pub mod mysql;
 
 use std::fs;
 use std::net::TcpListener;

@@ -3,8 +3,8 @@
 //! `COM_STMT_EXECUTE` is in [`crate::execute`], since it depends on the prepared statement.
 
 use crate::capabilities::Capabilities;
-use crate::login::{read_answer, read_attributes};
-use crate::reader::{Malformed, Reader};
+use crate::login::{put_answer, read_answer, read_attributes};
+use crate::reader::{Malformed, Reader, put_counted, put_text};
 
 /// First bytes of commands.
 pub mod kind {
@@ -159,6 +159,8 @@ pub struct ChangeUser<'a> {
     pub collation: u16,
     /// The method of the answer, if it is named.
     pub plugin: Option<&'a [u8]>,
+    /// Attributes of the client, if it sends them: validated on reading.
+    attributes: Option<&'a [u8]>,
 }
 
 impl<'a> ChangeUser<'a> {
@@ -178,6 +180,7 @@ impl<'a> ChangeUser<'a> {
             database: reader.text()?,
             collation: 0,
             plugin: None,
+            attributes: None,
         };
         if !reader.is_at_end() {
             change.collation = reader.u16()?;
@@ -186,10 +189,25 @@ impl<'a> ChangeUser<'a> {
             }
             // Some clients send attributes here without having taken the flag; servers allow it.
             let attributes = Capabilities::CONNECT_ATTRIBUTES;
-            read_attributes(capabilities | attributes, &mut reader)?;
+            change.attributes = read_attributes(capabilities | attributes, &mut reader)?;
         }
         reader.end()?;
         Ok(change)
+    }
+
+    /// Appends what follows the first byte, for a server with these capabilities.
+    pub fn write(&self, capabilities: Capabilities, out: &mut Vec<u8>) {
+        put_text(out, self.user);
+        let short = capabilities & !Capabilities::LONG_LOGIN_ANSWER;
+        put_answer(short, self.answer, out);
+        put_text(out, self.database);
+        out.extend_from_slice(&self.collation.to_le_bytes());
+        if capabilities.has(Capabilities::PLUGIN_AUTH) {
+            put_text(out, self.plugin.unwrap_or_default());
+            if let Some(attributes) = self.attributes {
+                put_counted(out, attributes);
+            }
+        }
     }
 }
 
@@ -275,6 +293,9 @@ mod tests {
         assert_eq!((change.user, change.answer), (&b"anna"[..], &b"abc"[..]));
         assert_eq!((change.database, change.collation), (&b"shop"[..], 45));
         assert_eq!(change.plugin, Some(&b"mysql_native_password"[..]));
+        let mut out = Vec::new();
+        change.write(flags, &mut out);
+        assert_eq!(out, body);
         let short = ChangeUser::read(b"anna\0\0\0", flags).expect("well formed");
         assert_eq!((short.plugin, short.database), (None, &b""[..]));
         assert!(ChangeUser::read(b"anna\0\x09abc\0", flags).is_err());

@@ -189,7 +189,7 @@ pub(crate) fn read_answer<'a>(
     }
 }
 
-fn put_answer(capabilities: Capabilities, answer: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn put_answer(capabilities: Capabilities, answer: &[u8], out: &mut Vec<u8>) {
     if capabilities.has(Capabilities::LONG_LOGIN_ANSWER) {
         put_counted(out, answer);
     } else if capabilities.has(Capabilities::SECURE_CONNECTION) {

@@ -72,6 +72,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "sqlstate",
         ],
     ),
+    ("session-mysql", &["session-core", "wire-mysql"]),
     (
         "session-postgres",
         &[
@@ -106,10 +107,12 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "finisher-postgres",
             "keyring",
             "session-core",
+            "session-mysql",
             "session-postgres",
             "sql-plan",
             "sql-rewrite",
             "sqlstate",
+            "wire-mysql",
             "wire-postgres",
         ],
     ),

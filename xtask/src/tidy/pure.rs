@@ -26,7 +26,7 @@ const PURE: &[&str] = &[
 
 /// Sessions move bytes between buffers. They draw nonces and read the monotonic clock, by which
 /// looks at the catalogues are spread; all else is passed in.
-const SESSIONS: &[&str] = &["session-core", "session-postgres"];
+const SESSIONS: &[&str] = &["session-core", "session-mysql", "session-postgres"];
 
 /// What those crates may use of [`EFFECTS`].
 const ALLOWED_IN_SESSIONS: &[&str] = &["std::time::Instant", "getrandom"];

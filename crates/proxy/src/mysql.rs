@@ -1,0 +1,398 @@
+//! From an accepted socket to a session before MySQL or MariaDB.
+//!
+//! The server speaks first, so it is reached before the client has said a word. The client gets its
+//! greeting, changed; TLS begins behind the client's first packet where it wants that, and towards
+//! the server once the client's login is in hand.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use configuration::{Config, Protocol, Upstream};
+use session_core::Outbox;
+use session_core::counters::add;
+use session_mysql::{ClientLeg, Reason, Refusal, ServerLeg, Session, Terms, front};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::{Instant, timeout, timeout_at};
+use wire_mysql::Capabilities;
+use wire_mysql::answer::ERR;
+use wire_mysql::greeting::Greeting;
+use wire_mysql::login::{First, Login};
+use wire_mysql::packet::{self, HEADER_SIZE, Header, PacketError};
+
+use crate::connection::{self, LINGER};
+use crate::places::ClientPlace;
+use crate::shared::Shared;
+use crate::stream::Stream;
+use crate::upstream;
+
+/// A part of the configuration that a proxy before MySQL does not have.
+#[derive(Debug, thiserror::Error)]
+pub enum UnsupportedError {
+    /// Rules.
+    #[error(
+        "[columns] holds rules, and the proxy protects no columns of MySQL and MariaDB yet: \
+         nothing is started, since values would pass in clear. Remove the rules to have everything \
+         pass"
+    )]
+    Rules,
+    /// A part that needs the protocol of PostgreSQL.
+    #[error("{0} is for PostgreSQL alone: remove it, or protocol = \"mysql\"")]
+    Part(&'static str),
+    /// A socket by its folder.
+    #[error(
+        "{0} must be the path of the socket itself, as /run/mysqld/mysqld.sock: MySQL gives \
+         sockets no name by their port"
+    )]
+    Socket(&'static str),
+}
+
+/// Checks that the configuration has nothing that would be ignored.
+///
+/// # Errors
+/// It has.
+pub fn check(config: &Config) -> Result<(), UnsupportedError> {
+    let proxy = &config.proxy;
+    if proxy.protocol != Protocol::Mysql {
+        return Ok(());
+    }
+    if !config.columns.tables.is_empty() {
+        return Err(UnsupportedError::Rules);
+    }
+    for (is_there, part) in [
+        (config.finish.is_some(), "[finish]"),
+        (proxy.watch.is_some(), "[proxy.watch]"),
+        (proxy.logins.is_some(), "logins"),
+        (proxy.logins_only, "logins_only"),
+    ] {
+        if is_there {
+            return Err(UnsupportedError::Part(part));
+        }
+    }
+    let is_path = |path: &Path| path.extension().is_some_and(|end| end == "sock");
+    match &proxy.upstream {
+        Upstream::Unix(path) if !is_path(path) => return Err(UnsupportedError::Socket("upstream")),
+        Upstream::Unix(_) | Upstream::Tcp(..) => {}
+    }
+    match &proxy.socket {
+        Some(path) if !is_path(path) => Err(UnsupportedError::Socket("socket")),
+        _ => Ok(()),
+    }
+}
+
+/// Why a socket becomes no session.
+#[derive(Debug, thiserror::Error)]
+enum StartError {
+    /// The client went away, or speaks something else.
+    #[error("client: {0}")]
+    Client(io::Error),
+    /// The server cannot be reached.
+    #[error("server: {0}")]
+    Server(io::Error),
+    /// The client is told why.
+    #[error("{0}")]
+    Refused(#[from] Refusal),
+    /// The client has what the server said.
+    #[error("the server refuses the connection")]
+    Told,
+}
+
+/// A socket that is to become a session.
+struct Front<'a> {
+    shared: &'a Shared,
+    /// None: it is lost with the failure of TLS.
+    client: Option<Stream>,
+    /// The number of the client's next packet.
+    sequence: u8,
+    /// Whether the client has the server's greeting, and with it the form of errors.
+    is_greeted: bool,
+}
+
+/// Serves one accepted socket until its end.
+pub async fn serve(client: Stream, shared: Arc<Shared>) {
+    let deadline = Instant::now() + shared.config.startup_timeout();
+    let silent = shared.places.wait();
+    let mut front = Front {
+        shared: &shared,
+        client: Some(client),
+        sequence: 0,
+        is_greeted: false,
+    };
+    let begun = tokio::select! {
+        begun = timeout_at(deadline, front.begin()) => begun.unwrap_or_else(|_| {
+            Err(StartError::Client(io::ErrorKind::TimedOut.into()))
+        }),
+        () = silent.taken() => {
+            let error = io::Error::other("it said nothing while many others came");
+            Err(StartError::Client(error))
+        }
+    };
+    drop(silent);
+    match begun {
+        Ok((session, server, _place)) => {
+            let client = front.client.take();
+            if let Some(client) = client {
+                connection::drive(session, (client, server), shared, deadline).await;
+            }
+        }
+        Err(error) => {
+            front.note(&error);
+            // Best effort: it may be gone.
+            let _ = timeout(LINGER, front.tell(error)).await;
+        }
+    }
+}
+
+impl Front<'_> {
+    async fn begin(&mut self) -> Result<(Session, Stream, ClientPlace), StartError> {
+        // The server has a place for each client that it greets, whether that says something.
+        let place = self.shared.places.enter().ok_or_else(|| {
+            Refusal::new(
+                Reason::TooManyClients,
+                "too many clients already; try later",
+            )
+        })?;
+        let server = upstream::reach(&self.shared.config.upstream).await;
+        let mut server = server.map_err(|error| self.of_server(&error))?;
+        let said = read_payload(&mut server, 0).await;
+        let said = said.map_err(|error| self.of_server(&error))?;
+        if said.first() == Some(&ERR) {
+            self.write(|out| out.extend_from_slice(&said)).await?;
+            return Err(StartError::Told);
+        }
+        let greeting = Greeting::read(&said);
+        let greeting = greeting.map_err(|error| self.of_server(&io::Error::other(error)))?;
+        let has_tls = greeting.capabilities.has(Capabilities::TLS);
+        if self.shared.connector.is_some() && !has_tls {
+            let message = "it offers no TLS, which [proxy.server_tls] asks for";
+            return Err(self.of_server(&io::Error::other(message)));
+        }
+        let packet = self.greet(&greeting).await?;
+        let login = match First::read(&packet).map_err(Refusal::from)? {
+            First::Login(login) => login,
+            First::TlsRequest(_) => return Err(Refusal::from(wire_mysql::Malformed).into()),
+        };
+        let client = self.client.as_ref().ok_or_else(gone)?;
+        let is_private = client.is_tls() || client.is_local();
+        if self.shared.requires_tls() && !is_private {
+            return Err(front::needs_tls().into());
+        }
+        let client = ClientLeg {
+            is_private,
+            sequence: self.sequence,
+        };
+        let (server, sequence) = self.encrypt(server, &greeting, &login).await?;
+        let is_secure = server.is_tls() || server.is_local();
+        let session = Session::new(&Terms {
+            greeting: &greeting,
+            login: &login,
+            client,
+            server: ServerLeg {
+                is_tls: server.is_tls(),
+                is_secure,
+                is_private: is_secure || server.is_of_this_machine(),
+                must_ask: server.is_local() && !self.shared.config.accept_peer,
+                sequence,
+            },
+        })?;
+        Ok((session, server, place))
+    }
+
+    /// Greets the client, settles its TLS, and gives its login.
+    async fn greet(&mut self, greeting: &Greeting<'_>) -> Result<Vec<u8>, StartError> {
+        let acceptor = self.shared.acceptor.as_ref();
+        let is_local = self.client.as_ref().is_some_and(Stream::is_local);
+        let acceptor = acceptor.filter(|_| !is_local);
+        let shown = front::for_client(greeting, acceptor.is_some());
+        self.write(|out| shown.write(out)).await?;
+        self.is_greeted = true;
+        let packet = self.read().await?;
+        let wants_tls = matches!(First::read(&packet), Ok(First::TlsRequest(_)));
+        if !wants_tls {
+            return Ok(packet);
+        }
+        let (Some(acceptor), Some(Stream::Tcp(socket))) = (acceptor, self.client.take()) else {
+            // It was not offered, and no client can have read otherwise.
+            return Err(gone());
+        };
+        let tls = acceptor.acceptor.accept(socket).await;
+        let tls = tls.map_err(StartError::Client)?;
+        self.client = Some(Stream::TlsFromClient(Box::new(tls)));
+        self.read().await
+    }
+
+    /// Begins TLS towards the server, where that is configured. Gives the number of the next packet
+    /// there, too.
+    async fn encrypt(
+        &self,
+        mut server: Stream,
+        greeting: &Greeting<'_>,
+        login: &Login<'_>,
+    ) -> Result<(Stream, u8), StartError> {
+        let mut sequence = 1;
+        let Some(connector) = &self.shared.connector else {
+            return Ok((server, sequence));
+        };
+        let head = front::login_for_server(login, greeting, true)?.head;
+        let mut request = Vec::new();
+        packet::write(&mut sequence, &mut request, |out| {
+            head.write_tls_request(out)
+        });
+        let sent = server.write_all(&request).await;
+        sent.map_err(|error| self.of_server(&error))?;
+        let Stream::Tcp(socket) = server else {
+            // A connector is made for ports alone.
+            return Err(self.of_server(&io::ErrorKind::Unsupported.into()));
+        };
+        let server = connector.connect(socket).await;
+        let server = server.map_err(|error| self.of_server(&error))?;
+        Ok((server, sequence))
+    }
+
+    async fn write(&mut self, payload: impl FnOnce(&mut Vec<u8>)) -> Result<(), StartError> {
+        let mut out = Vec::new();
+        packet::write(&mut self.sequence, &mut out, payload);
+        let client = self.client.as_mut().ok_or_else(gone)?;
+        client.write_all(&out).await.map_err(StartError::Client)?;
+        client.flush().await.map_err(StartError::Client)
+    }
+
+    async fn read(&mut self) -> Result<Vec<u8>, StartError> {
+        let client = self.client.as_mut().ok_or_else(gone)?;
+        let read = read_payload(client, self.sequence).await;
+        let packet = read.map_err(StartError::Client)?;
+        self.sequence = self.sequence.wrapping_add(1);
+        Ok(packet)
+    }
+
+    fn of_server(&self, error: &io::Error) -> StartError {
+        let upstream = &self.shared.config.upstream;
+        StartError::Server(io::Error::new(error.kind(), format!("{upstream}: {error}")))
+    }
+
+    fn note(&self, error: &StartError) {
+        add(&self.shared.metrics.connections_refused, 1);
+        let is_login = match error {
+            StartError::Refused(refusal) => matches!(
+                refusal.reason,
+                Reason::AccessDenied | Reason::InsecureTransport
+            ),
+            StartError::Client(_) | StartError::Server(_) | StartError::Told => false,
+        };
+        if is_login {
+            add(&self.shared.metrics.logins_failed, 1);
+        }
+        match error {
+            StartError::Server(_) => tracing::warn!(%error, "no session"),
+            _ => tracing::info!(%error, "no session"),
+        }
+    }
+
+    /// Tells the client why.
+    async fn tell(&mut self, error: StartError) -> io::Result<()> {
+        let Some(client) = &mut self.client else {
+            return Ok(());
+        };
+        let refusal = match error {
+            StartError::Client(_) => return Ok(()),
+            StartError::Told => return client.shutdown().await,
+            // Addresses are for the log and for this machine, not for whoever asks.
+            StartError::Server(error) if client.is_of_this_machine() => Refusal::new(
+                Reason::Server,
+                format!("the proxy cannot reach the server: {error}"),
+            ),
+            StartError::Server(_) => Refusal::new(
+                Reason::Server,
+                "the proxy cannot reach the server; its log says which server, and why",
+            ),
+            StartError::Refused(refusal) => refusal,
+        };
+        let mut out = Vec::new();
+        match self.is_greeted {
+            true => refusal.write(&mut self.sequence, &mut out),
+            false => refusal.write_before_greeting(&mut out),
+        }
+        client.write_all(&out).await?;
+        client.flush().await?;
+        client.shutdown().await
+    }
+}
+
+fn gone() -> StartError {
+    StartError::Client(io::ErrorKind::NotConnected.into())
+}
+
+/// One payload of a login, and not a byte more.
+async fn read_payload(stream: &mut Stream, expected: u8) -> io::Result<Vec<u8>> {
+    let mut header = [0; HEADER_SIZE];
+    stream.read_exact(&mut header).await?;
+    let header = Header::read(&header).ok_or(io::ErrorKind::UnexpectedEof)?;
+    let found = header.sequence;
+    if found != expected {
+        return Err(io::Error::other(PacketError::OutOfOrder {
+            expected,
+            found,
+        }));
+    }
+    let size_max = front::LOGIN_SIZE_MAX;
+    if header.length > size_max {
+        return Err(io::Error::other(PacketError::TooLarge { size_max }));
+    }
+    let mut payload = vec![0; header.length];
+    stream.read_exact(&mut payload).await?;
+    Ok(payload)
+}
+
+impl connection::Session for Session {
+    fn client_bytes(&mut self, bytes: &[u8]) {
+        self.client_bytes(bytes);
+    }
+
+    fn server_bytes(&mut self, bytes: &[u8]) {
+        self.server_bytes(bytes);
+    }
+
+    fn client_closed(&mut self) {
+        self.client_closed();
+    }
+
+    fn server_closed(&mut self) {
+        self.server_closed();
+    }
+
+    fn start_timed_out(&mut self) {
+        self.start_timed_out();
+    }
+
+    fn drain(&mut self, at_once: bool) {
+        self.drain(at_once);
+    }
+
+    fn wants_client(&self) -> bool {
+        self.wants_client()
+    }
+
+    fn wants_server(&self) -> bool {
+        self.wants_server()
+    }
+
+    fn has_begun(&self) -> bool {
+        self.has_begun()
+    }
+
+    fn has_ended(&self) -> bool {
+        self.has_ended()
+    }
+
+    fn client_erred(&self) -> bool {
+        self.client_erred()
+    }
+
+    fn to_client(&mut self) -> &mut Outbox {
+        &mut self.to_client
+    }
+
+    fn to_server(&mut self) -> &mut Outbox {
+        &mut self.to_server
+    }
+}

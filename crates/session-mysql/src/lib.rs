@@ -1,0 +1,17 @@
+//! The session engine for MySQL and MariaDB: what happens with the bytes of a client and of its
+//! server.
+//!
+//! The server speaks first, and TLS begins in the midst of packets: [`front`] says what both sides
+//! get to see until the client has sent its login. From there on [`Session`] takes the bytes of
+//! both and gives bytes for both. Neither knows a socket, TLS or a file: the proxy moves the bytes.
+//!
+//! There are no rules for columns yet. Everything passes but what [`front::for_client`] hides.
+#![forbid(unsafe_code)]
+
+pub mod front;
+mod refusal;
+mod rsa;
+mod session;
+
+pub use refusal::{Reason, Refusal};
+pub use session::{ClientLeg, ServerLeg, Session, Terms, WAITING_MAX};
