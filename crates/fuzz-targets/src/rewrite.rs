@@ -268,6 +268,11 @@ fn check(text: &str, planned: &[Planned]) {
                     check_sent(&upsert.update);
                 }
             }
+            Plan::FinisherMerge(plan) => {
+                check_sent(&plan.query.fetch);
+                let writes = plan.clauses.iter().map(|clause| &clause.write);
+                writes.for_each(check_sent);
+            }
             Plan::Copy(copy) => check_text(&copy.template.render(|_, _| {})),
         }
         let _ = sql_rewrite::describe(plan, &SCHEMA);

@@ -29,6 +29,7 @@ mod logins;
 mod many_tables;
 mod mappers;
 mod meanings;
+mod merged;
 mod names;
 mod other_types;
 mod regressions;

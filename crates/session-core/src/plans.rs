@@ -38,6 +38,8 @@ pub enum Role {
     WriteByKey,
     /// It writes one row that an `INSERT` has found in the table.
     Update,
+    /// It writes rows of a clause of `MERGE`, by the index of the clause.
+    Clause(usize),
 }
 
 /// The plan of a text, ready to be used.
@@ -173,7 +175,8 @@ impl TextPlan {
             Plan::ReadModifyWrite(_)
             | Plan::Finish(_)
             | Plan::Finisher(_)
-            | Plan::FinisherWrite(_) => Role::Read,
+            | Plan::FinisherWrite(_)
+            | Plan::FinisherMerge(_) => Role::Read,
         };
         Some(ServerStatement { index, role })
     }
@@ -198,7 +201,7 @@ impl TextPlan {
                 index,
                 role: Role::Write,
             }),
-            Plan::Finish(_) | Plan::Finisher(_) => None,
+            Plan::Finish(_) | Plan::Finisher(_) | Plan::FinisherMerge(_) => None,
             Plan::Pass(_) | Plan::One(..) | Plan::Copy(_) => self.front(index),
         }
     }
@@ -217,6 +220,10 @@ impl TextPlan {
             (Plan::FinisherWrite(plan), Role::Write) => Some(&plan.write),
             (Plan::FinisherWrite(plan), Role::Update) => {
                 plan.upsert.as_ref().map(|upsert| &upsert.update)
+            }
+            (Plan::FinisherMerge(plan), Role::Read) => Some(&plan.query.fetch),
+            (Plan::FinisherMerge(plan), Role::Clause(index)) => {
+                plan.clauses.get(index).map(|clause| &clause.write)
             }
             _ => None,
         }
@@ -284,9 +291,11 @@ fn takes_steps(plan: &Plan) -> bool {
     match plan {
         Plan::One(_, effects) => effects.scroll().is_some(),
         Plan::Pass(_) | Plan::Copy(_) => false,
-        Plan::ReadModifyWrite(_) | Plan::Finish(_) | Plan::Finisher(_) | Plan::FinisherWrite(_) => {
-            true
-        }
+        Plan::ReadModifyWrite(_)
+        | Plan::Finish(_)
+        | Plan::Finisher(_)
+        | Plan::FinisherWrite(_)
+        | Plan::FinisherMerge(_) => true,
     }
 }
 
@@ -308,6 +317,13 @@ fn parts(plan: &Plan) -> Vec<(Role, &Translated)> {
             let both = [(Role::Read, &plan.query.fetch), (Role::Write, &plan.write)];
             let update = update.map(|update| (Role::Update, update));
             both.into_iter().chain(update).collect()
+        }
+        Plan::FinisherMerge(plan) => {
+            let clauses = plan.clauses.iter().enumerate();
+            let clauses = clauses.map(|(index, clause)| (Role::Clause(index), &clause.write));
+            std::iter::once((Role::Read, &plan.query.fetch))
+                .chain(clauses)
+                .collect()
         }
     }
 }

@@ -33,6 +33,7 @@ mod found;
 mod gathering;
 mod incoming;
 mod load;
+mod merging;
 mod names;
 mod own;
 mod pieces;

@@ -60,6 +60,36 @@ pub struct FinisherWrite {
     pub verb: &'static str,
 }
 
+/// `MERGE`: the finisher joins source and target, and finds what is to be done with each pair.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FinisherMerge {
+    /// Finds pairs of rows. The first columns of its answer locate the row of the target
+    /// ([`Source::Locator`](crate::Source::Locator)), and are NULL if there is none. The number of
+    /// the clause that applies follows, from 1 (0: none writes), then values for the clauses.
+    pub query: FinisherQuery,
+    /// The clauses that write, in their order.
+    pub clauses: Vec<MergeClause>,
+}
+
+impl FinisherMerge {
+    /// The column with the number of the clause.
+    pub const NUMBER: usize = 2;
+    /// How many columns stand before the values.
+    pub const COLUMNS: usize = Self::NUMBER + 1;
+}
+
+/// A `WHEN` clause of `MERGE` that writes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MergeClause {
+    /// Whether it inserts: one statement writes all of its rows, and takes arrays. Otherwise a
+    /// statement updates or deletes each row, found by its locator, and takes its values.
+    pub inserts: bool,
+    /// The values that are written, by their columns in the answer.
+    pub values: InsertedRows,
+    /// Writes the rows.
+    pub write: Translated,
+}
+
 /// Rows that the finisher computes, and that one statement inserts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InsertedRows {

@@ -24,8 +24,8 @@ pub use expression::{
     AggregateFunction, BinaryOperator, Expression, Literal, ScalarFunction, Source, UnaryOperator,
 };
 pub use finisher::{
-    Element, FetchedColumnPlan, FetchedRelation, FinisherQuery, FinisherWrite, InsertedColumn,
-    InsertedRows, Upsert,
+    Element, FetchedColumnPlan, FetchedRelation, FinisherMerge, FinisherQuery, FinisherWrite,
+    InsertedColumn, InsertedRows, MergeClause, Upsert,
 };
 pub use plan::{
     Aggregate, Assignment, Copy, CopyFormat, Current, Finish, GroupKey, Plan, Planned,

@@ -5,8 +5,8 @@ use std::ops::Range;
 use column_value::LogicalType;
 
 use crate::{
-    AggregateFunction, ColumnId, Effects, Expression, FinisherQuery, FinisherWrite, Form, Hole,
-    LockKey, OutputKind, Template, Translated,
+    AggregateFunction, ColumnId, Effects, Expression, FinisherMerge, FinisherQuery, FinisherWrite,
+    Form, Hole, LockKey, OutputKind, Template, Translated,
 };
 
 /// One statement of a text, and what to do for it.
@@ -34,6 +34,8 @@ pub enum Plan {
     Finisher(Box<FinisherQuery>),
     /// The finisher finds rows and computes values, and the proxy writes them.
     FinisherWrite(Box<FinisherWrite>),
+    /// The finisher finds what `MERGE` does with each row, and the proxy writes them.
+    FinisherMerge(Box<FinisherMerge>),
     /// `COPY` of a protected table.
     Copy(Box<Copy>),
 }
@@ -47,6 +49,7 @@ impl Plan {
             Self::Finish(finish) => &finish.effects,
             Self::Finisher(query) => &query.effects,
             Self::FinisherWrite(write) => &write.query.effects,
+            Self::FinisherMerge(merge) => &merge.query.effects,
             Self::Copy(copy) => &copy.effects,
         }
     }
@@ -59,6 +62,7 @@ impl Plan {
             Self::Finish(finish) => &mut finish.effects,
             Self::Finisher(query) => &mut query.effects,
             Self::FinisherWrite(write) => &mut write.query.effects,
+            Self::FinisherMerge(merge) => &mut merge.query.effects,
             Self::Copy(copy) => &mut copy.effects,
         }
     }
@@ -77,6 +81,7 @@ impl Plan {
             | Self::Finish(_)
             | Self::Finisher(_)
             | Self::FinisherWrite(_)
+            | Self::FinisherMerge(_)
             | Self::Copy(_) => true,
         }
     }
@@ -91,6 +96,7 @@ impl Plan {
             | Self::Finish(_)
             | Self::Finisher(_)
             | Self::FinisherWrite(_)
+            | Self::FinisherMerge(_)
             | Self::Copy(_) => false,
         }
     }

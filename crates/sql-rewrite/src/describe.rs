@@ -28,6 +28,14 @@ pub fn describe(plan: &Plan, schema: &Schema) -> String {
                 describe_translated(&mut text, "update", &upsert.update, schema);
             }
         }
+        Plan::FinisherMerge(plan) => {
+            describe_translated(&mut text, "fetch", &plan.query.fetch, schema);
+            line(&mut text, "finisher", &plan.query.text);
+            for (clause, number) in plan.clauses.iter().zip(1..) {
+                let name = format!("write {number}");
+                describe_translated(&mut text, &name, &clause.write, schema);
+            }
+        }
         Plan::Copy(copy) => describe_copy(&mut text, copy, schema),
     }
     text

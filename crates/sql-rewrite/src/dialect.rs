@@ -71,6 +71,7 @@ pub(crate) fn has_rows(statement: &Statement) -> bool {
             | Statement::Insert(_)
             | Statement::Update(_)
             | Statement::Delete(_)
+            | Statement::Merge(_)
             | Statement::Copy { .. }
     )
 }

@@ -20,6 +20,7 @@ pub(crate) mod inserts;
 mod legs;
 mod lineage;
 mod locked;
+pub(crate) mod merges;
 mod rows;
 mod semi_joins;
 mod targets;

@@ -42,8 +42,9 @@ pub use verify::is_of_second_proof;
 
 use sql_plan::{
     Aggregate, AggregateFunction, Assignment, BinaryOperator, ColumnId, ColumnRule, Copy,
-    CopyFormat, Current, Effects, Expression, Finish, FinisherQuery, FinisherWrite, Form, GroupKey,
-    Hole, InsertedColumn, InsertedRows, Literal, LockKey, LockedColumn, Mode, ObjectEffect, Output,
-    OutputKind, ParameterType, Piece, Plan, Planned, Purpose, ReadModifyWrite, Refusal, Rules,
-    ScalarFunction, Sort, Source, Template, TransactionEffect, Translated, UnaryOperator, Use,
+    CopyFormat, Current, Effects, Expression, Finish, FinisherMerge, FinisherQuery, FinisherWrite,
+    Form, GroupKey, Hole, InsertedColumn, InsertedRows, Literal, LockKey, LockedColumn,
+    MergeClause, Mode, ObjectEffect, Output, OutputKind, ParameterType, Piece, Plan, Planned,
+    Purpose, ReadModifyWrite, Refusal, Rules, ScalarFunction, Sort, Source, Template,
+    TransactionEffect, Translated, UnaryOperator, Use,
 };

@@ -9,7 +9,7 @@ use crate::analysis::template;
 use crate::analysis::{Analysis, output_list};
 use crate::dialect::lexeme::{Lexeme, Part, words};
 use crate::dialect::{Unread, has_rows};
-use crate::finisher::{inserts, writes};
+use crate::finisher::{inserts, merges, writes};
 use crate::mention::Mentions;
 use crate::{
     Dialect, Effects, Objects, Plan, Planned, Refusal, Schema, TransactionEffect, Translated,
@@ -288,6 +288,7 @@ impl Before {
             | Plan::Finish(_)
             | Plan::Finisher(_)
             | Plan::FinisherWrite(_)
+            | Plan::FinisherMerge(_)
             | Plan::Copy(_) => true,
         };
         if !self.moves_texts || !has_values {
@@ -358,6 +359,7 @@ fn planned(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
             }
             Err(refusal) => Err(refusal),
         },
+        Statement::Merge(merge) => merges::of_merge(merge, schema),
         Statement::Declare { .. } => schema.dialect.other(statement, schema, of_cursor),
         _ => schema.dialect.other(statement, schema, of_statement),
     }

@@ -41,6 +41,13 @@ pub(crate) fn of_plan(plan: &Plan) -> BTreeSet<(ColumnId, Use)> {
                 of_translated(&upsert.update, Use::Returned, &mut uses);
             }
         }
+        Plan::FinisherMerge(merge) => {
+            uses.extend(&merge.query.effects.uses);
+            of_translated(&merge.query.fetch, Use::Fetched, &mut uses);
+            for clause in &merge.clauses {
+                of_translated(&clause.write, Use::Returned, &mut uses);
+            }
+        }
         Plan::Copy(copy) => {
             uses.extend(&copy.effects.uses);
             of_holes(&copy.holes, &mut uses);

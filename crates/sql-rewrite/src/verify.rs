@@ -22,6 +22,7 @@ mod conflicts;
 mod expression;
 mod inserted;
 mod label;
+mod merged;
 mod names;
 mod query;
 #[cfg(test)]
@@ -94,6 +95,11 @@ pub(crate) fn check(plan: &Plan, schema: &Schema) -> Result<(), Doubt> {
         }
         Plan::Finisher(query) => of_finisher(query, schema),
         Plan::FinisherWrite(write) => of_finisher_write(write, schema),
+        Plan::FinisherMerge(merge) => {
+            let mut labels = Labels::new(schema);
+            let hidden = merged::check(merge, &mut labels)?;
+            labels.check_hidden(&hidden)
+        }
         Plan::Copy(copy) => of_copy(copy, schema),
     }
 }

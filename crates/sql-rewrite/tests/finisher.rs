@@ -447,3 +447,52 @@ fn a_plain_column_gets_nothing_that_protected_ones_took_part_in_where_rows_are_t
         assert!(described.starts_with("refused: "), "{set}: {described}");
     }
 }
+
+#[test]
+fn merge_asks_for_the_clause_of_each_pair_and_locks_what_may_have_a_partner() {
+    let described = described(
+        "MERGE INTO person p USING (VALUES ($1::integer, $2, $3::integer)) AS s (id, name, active) \
+         ON p.id = s.id WHEN MATCHED AND p.salary > 5 THEN DELETE WHEN MATCHED THEN UPDATE SET \
+         name = s.name, active = s.active WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, \
+         s.name)",
+    );
+    let fetch = described.lines().next();
+    let expected = "fetch: SELECT p.ctid, p.tableoid, p.\"id\", p.\"name\", p.salary, p.active FROM \
+                    \"public\".person AS p WHERE (p.id IN ({$1 match id})) FOR UPDATE";
+    assert_eq!(fetch, Some(expected));
+}
+
+#[test]
+fn merge_writes_no_value_of_a_protected_column_in_clear() {
+    for (source, value) in [
+        ("(VALUES (1)) AS s (id)", "length(p.name)"),
+        ("(VALUES (1)) AS s (id)", "length(name)"),
+        ("(VALUES (1)) AS s (id)", "length(p::text)"),
+        ("(SELECT id, visits AS v FROM person) s", "s.v"),
+        ("visit s", "length(s.note)"),
+        (
+            "(VALUES ((SELECT max(visits) FROM person))) AS s (id)",
+            "s.id",
+        ),
+    ] {
+        let text = format!(
+            "MERGE INTO person p USING {source} ON p.visits = 1 WHEN MATCHED THEN UPDATE SET active \
+             = {value}"
+        );
+        let described = described(&text);
+        assert!(described.contains("not protected"), "{text}\n{described}");
+    }
+    for (source, value) in [
+        ("(VALUES (1)) AS s (id)", "s.id + p.active"),
+        ("visit s", "s.visit_id"),
+        ("plain s", "s.id"),
+        ("(SELECT id AS i FROM plain) s", "s.i"),
+    ] {
+        let text = format!(
+            "MERGE INTO person p USING {source} ON p.visits = 1 WHEN MATCHED THEN UPDATE SET active \
+             = {value}"
+        );
+        let described = described(&text);
+        assert!(!described.contains("refused"), "{text}\n{described}");
+    }
+}

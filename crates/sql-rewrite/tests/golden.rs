@@ -226,7 +226,9 @@ fn of_plan(out: &mut String, plan: &Plan, schema: &Schema) {
             let values = modify.assignments.iter().map(|one| &one.value);
             note(out, "constants", &constants(values));
         }
-        Plan::Finisher(_) | Plan::FinisherWrite(_) => unreachable!("no schema here has a finisher"),
+        Plan::Finisher(_) | Plan::FinisherWrite(_) | Plan::FinisherMerge(_) => {
+            unreachable!("no schema here has a finisher")
+        }
         Plan::Finish(finish) => {
             of_translated(out, "fetch", &finish.fetch);
             if finish.grouped {

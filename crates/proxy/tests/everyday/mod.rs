@@ -4,6 +4,7 @@
 
 mod by_finisher;
 mod inserted;
+mod merged;
 mod rounded;
 mod statements;
 mod upserted;
@@ -376,6 +377,14 @@ fn rows_that_are_there_get_what_the_finisher_computes_as_on_a_plain_server() {
         return;
     };
     pair.assert_all(upserted::STATEMENTS);
+}
+
+#[test]
+fn rows_are_merged_as_by_a_plain_server() {
+    let Some((_server, _setup, mut pair)) = pair_with(Setup::start_with_finisher) else {
+        return;
+    };
+    pair.assert_all(merged::STATEMENTS);
 }
 
 #[test]

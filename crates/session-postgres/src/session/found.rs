@@ -7,7 +7,9 @@ use column_value::LogicalType;
 use semantics_postgres::{TextContext, assign, check_assignment};
 use session_core::plans::TextPlan;
 use session_core::{Changed, Sealed, StatementError, ValueFormat, seal_literal};
-use sql_plan::{ColumnId, FinisherWrite, InsertedColumn, InsertedRows, Purpose, Upsert};
+use sql_plan::{
+    ColumnId, FinisherMerge, FinisherWrite, InsertedColumn, InsertedRows, Purpose, Upsert,
+};
 use sqlstate::SqlState;
 use wire_postgres::backend;
 use wire_postgres::{HEADER_SIZE, Header, values};
@@ -107,8 +109,8 @@ pub(super) fn array_types(
     types.collect()
 }
 
-/// The arrays that insert the rows of the finisher's answer. None: they would take more than so
-/// many bytes.
+/// The arrays that insert the rows of the finisher's answer, of a clause of `MERGE` those to which
+/// it applies. None: they would take more than so many bytes.
 ///
 /// # Errors
 /// A value cannot be assigned to its column, as the server would say.
@@ -117,6 +119,7 @@ pub(super) fn read_inserted(
     inserted: &InsertedRows,
     rows: &FinisherRows,
     (context, bytes_max): (&TextContext, usize),
+    clause: Option<usize>,
 ) -> Result<Option<Sealed>, StatementError> {
     let fields = backend::read_row_description(&rows.row_description).map_err(|_| unasked())?;
     array_types(inserted, &rows.row_description)?;
@@ -135,7 +138,8 @@ pub(super) fn read_inserted(
         if row.len() != inserted.width {
             return Err(unasked());
         }
-        if is_too_large {
+        let is_of_another = clause.is_some_and(|own| number_of_clause(row) != Some(own));
+        if is_too_large || is_of_another {
             return Ok(());
         }
         for (column, array) in inserted.columns.iter().zip(&mut arrays) {
@@ -148,6 +152,13 @@ pub(super) fn read_inserted(
     let arrays = arrays.into_iter();
     let values = arrays.map(|array| Some(array.into_value().into_boxed_slice()));
     Ok((!is_too_large).then(|| values.collect()))
+}
+
+/// The number of the clause of `MERGE` that applies to a row of the finisher's answer.
+pub(super) fn number_of_clause(row: &[Option<&[u8]>]) -> Option<usize> {
+    let bytes: &[u8] = row.get(FinisherMerge::NUMBER).copied()??;
+    let number = i32::from_be_bytes(bytes.try_into().ok()?);
+    usize::try_from(number).ok()
 }
 
 /// The types of the plain values that a statement takes of a row that was to be inserted, behind
@@ -235,7 +246,7 @@ fn push(
 
 /// Refuses a type whose values the column does not take, as the server does before it has a row.
 /// Returns the type.
-fn check_type(
+pub(super) fn check_type(
     plan: &TextPlan,
     column: ColumnId,
     type_oid: u32,
@@ -254,7 +265,7 @@ fn check_type(
 }
 
 /// A value as the server would assign it to a column, sealed. None: NULL.
-fn seal_assigned(
+pub(super) fn seal_assigned(
     plan: &TextPlan,
     column: ColumnId,
     (value, type_oid): (Option<&[u8]>, u32),

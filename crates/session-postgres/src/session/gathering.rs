@@ -8,8 +8,8 @@ use finish::Limits;
 use semantics_postgres::TextContext;
 use session_core::{Statement, StatementError, ValueFormat};
 use sql_plan::{
-    Element, FetchedColumnPlan, FinisherQuery, FinisherWrite, KeptCursor, ObjectEffect, OutputKind,
-    Plan, Scroll,
+    Element, FetchedColumnPlan, FinisherMerge, FinisherQuery, FinisherWrite, KeptCursor,
+    ObjectEffect, OutputKind, Plan, Scroll,
 };
 use wire_postgres::Malformed;
 use wire_postgres::backend;
@@ -54,6 +54,7 @@ pub(super) fn query_at(plan: &TextPlan, index: usize) -> Option<&FinisherQuery> 
     match &plan.planned.get(index)?.plan {
         Plan::Finisher(query) => Some(query),
         Plan::FinisherWrite(plan) => Some(&plan.query),
+        Plan::FinisherMerge(plan) => Some(&plan.query),
         _ => None,
     }
 }
@@ -64,6 +65,19 @@ pub(super) fn write_at(plan: &TextPlan, index: usize) -> Option<&FinisherWrite> 
         Plan::FinisherWrite(plan) => Some(plan),
         _ => None,
     }
+}
+
+/// The `MERGE` at an index of a text.
+pub(super) fn merge_at(plan: &TextPlan, index: usize) -> Option<&FinisherMerge> {
+    match &plan.planned.get(index)?.plan {
+        Plan::FinisherMerge(plan) => Some(plan),
+        _ => None,
+    }
+}
+
+/// Whether the statement at an index of a text writes what the finisher finds.
+pub(super) fn writes_at(plan: &TextPlan, index: usize) -> bool {
+    write_at(plan, index).is_some() || merge_at(plan, index).is_some()
 }
 
 /// The cursor that a statement declares, if its rows are kept.

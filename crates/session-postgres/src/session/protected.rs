@@ -44,6 +44,7 @@ mod extended;
 mod finisher;
 mod forms;
 mod loads;
+mod merges;
 mod queries;
 mod reply;
 mod session_objects;

@@ -28,8 +28,8 @@ use crate::analysis::{
 use crate::dialect::postgres::finisher;
 use crate::increment::{has_query, table_of};
 use crate::{
-    FinisherWrite, Form, InsertedColumn, InsertedRows, Plan, ProtectedColumn, Purpose, Refusal,
-    Schema, Source, Table, Translated,
+    Column, FinisherWrite, Form, InsertedColumn, InsertedRows, Plan, ProtectedColumn, Purpose,
+    Refusal, Schema, Source, Table, Translated,
 };
 use sql_plan::{refuse, unsupported};
 use sqlstate::SqlState;
@@ -333,7 +333,7 @@ fn decide(
         }
         for cell in column {
             if is_default(cell) {
-                *cell = default_of(target, schema)?;
+                *cell = default_of(target.column, schema)?;
             }
             cast_constant(cell, target.column, (table, schema))?;
         }
@@ -355,15 +355,14 @@ fn decide(
 }
 
 /// `DEFAULT` of a column for which the server has none.
-fn default_of(target: &Target, schema: &Schema) -> Result<Expr, Refusal> {
-    let literal = target
-        .column
+pub(super) fn default_of(column: &Column, schema: &Schema) -> Result<Expr, Refusal> {
+    let literal = column
         .protected
         .and_then(|id| schema.column(id).default.clone());
     if literal == Some(crate::Literal::Drawn) {
         return Err(unsupported(&format!(
             "DEFAULT of column {} in some of the rows, beside rows that are computed",
-            target.column.name
+            column.name
         ))
         .with_hint("Insert the rows with DEFAULT by a statement of their own."));
     }
@@ -373,9 +372,9 @@ fn default_of(target: &Target, schema: &Schema) -> Result<Expr, Refusal> {
 }
 
 /// Gives a constant without a type that of its column.
-fn cast_constant(
+pub(super) fn cast_constant(
     cell: &mut Expr,
-    column: &crate::Column,
+    column: &Column,
     (table, schema): (&Table, &Schema),
 ) -> Result<(), Refusal> {
     let is_untyped = Constant::of(cell)?.is_some_and(|constant| {
@@ -417,7 +416,7 @@ fn cast_constant(
 }
 
 /// The statement that inserts rows out of arrays, and what these are.
-fn write(
+pub(super) fn write(
     insert: &Insert,
     targets: &[Target],
     (table, conflicts): (&Table, Option<&Conflicts>),

@@ -2,7 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Ident, Query, Select, SelectItem, SetExpr, Visitor};
+use sqlparser::ast::{
+    Expr, Ident, ObjectName, Query, Select, SelectItem, SetExpr, TableFactor, Visitor,
+};
 
 use super::rows::tables_of;
 use crate::dialect::postgres::finisher;
@@ -38,14 +40,97 @@ fn item_is_public(select: &Select, index: usize, schema: &Schema) -> bool {
     };
     let mut names = Names {
         tables: &tables,
+        public: None,
         schema,
     };
     walk::visit(item, &mut names).is_continue()
 }
 
+/// What values of a `MERGE` are made of.
+pub(super) struct Origin<'s> {
+    tables: Vec<(Ident, &'s Table)>,
+    /// The name of a source that is no table, and reads no protected column.
+    public: Option<Ident>,
+}
+
+impl<'s> Origin<'s> {
+    /// That of a source and a target. None: the source may have values of protected columns.
+    pub fn of(
+        source: &TableFactor,
+        (name, table): (&Ident, &'s Table),
+        schema: &'s Schema,
+    ) -> Option<Self> {
+        let mut tables = vec![(name.clone(), table)];
+        let public = match source {
+            TableFactor::Table {
+                name,
+                alias,
+                args: None,
+                ..
+            } => {
+                let (own, relation) = schema.dialect.split(name)?;
+                let known = match alias {
+                    Some(alias) if !alias.columns.is_empty() => return None,
+                    Some(alias) => &alias.name,
+                    None => name.0.last()?.as_ident()?,
+                };
+                tables.push((known.clone(), schema.find(own.as_deref(), &relation)?));
+                None
+            }
+            TableFactor::Table { alias, .. }
+            | TableFactor::Derived { alias, .. }
+            | TableFactor::UNNEST { alias, .. }
+            | TableFactor::Function { alias, .. } => {
+                let mut reads = Reads { schema };
+                if walk::visit(source, &mut reads).is_break() {
+                    return None;
+                }
+                Some(alias.as_ref()?.name.clone())
+            }
+            _ => return None,
+        };
+        Some(Self { tables, public })
+    }
+}
+
+/// Whether a value of a `MERGE` is made of plain columns and constants only. When unsure: no.
+pub(super) fn is_public_of(value: &Expr, origin: Option<&Origin>, schema: &Schema) -> bool {
+    let none = Vec::new();
+    let mut names = Names {
+        tables: origin.map_or(&none, |origin| &origin.tables),
+        public: origin.and_then(|origin| origin.public.as_ref()),
+        schema,
+    };
+    walk::visit(value, &mut names).is_continue()
+}
+
+/// Stops at a table with protected columns.
+struct Reads<'s> {
+    schema: &'s Schema,
+}
+
+impl Visitor for Reads<'_> {
+    type Break = ();
+
+    fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
+        let split = self.schema.dialect.split(name);
+        let table = split.map(|(own, relation)| self.schema.find(own.as_deref(), &relation));
+        match table {
+            // Another name is that of a query of the source, which is looked at, too.
+            Some(None) => ControlFlow::Continue(()),
+            Some(Some(table)) if !table.is_protected() && !table.opaque => {
+                ControlFlow::Continue(())
+            }
+            _ => ControlFlow::Break(()),
+        }
+    }
+}
+
 /// Stops at what may be made of a protected column.
 struct Names<'t, 's> {
     tables: &'t [(Ident, &'s Table)],
+    /// A relation of which all columns are plain, and not known.
+    public: Option<&'t Ident>,
     schema: &'s Schema,
 }
 
@@ -65,7 +150,18 @@ impl Names<'_, '_> {
             Some(table.columns[index].protected.is_none())
         });
         let found: Vec<bool> = found.collect();
+        let public = self.public.map(|own| dialect.fold(own));
+        let is_of_public = match (&qualifier, &public) {
+            (Some(wanted), Some(own)) => wanted == own,
+            // The name of a table alone means its whole row.
+            (None, Some(_)) => self
+                .tables
+                .iter()
+                .all(|(name, _)| dialect.fold(name) != column),
+            (_, None) => false,
+        };
         match found.as_slice() {
+            [] if is_of_public => true,
             [] => is_word && dialect.is_function_word(&column),
             all => all.iter().all(|is_plain| *is_plain),
         }

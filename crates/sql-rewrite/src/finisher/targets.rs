@@ -12,6 +12,7 @@ pub(super) struct Target<'s> {
 }
 
 /// What a column gets.
+#[derive(Clone)]
 pub(super) enum Value {
     /// A column of the finisher's answer.
     Computed,

@@ -21,10 +21,10 @@ use crate::{
 };
 
 /// The columns of the finisher's relations, and which of them are protected.
-type Relations = HashMap<String, Vec<(String, bool)>>;
+pub(super) type Relations = HashMap<String, Vec<(String, bool)>>;
 
 /// Some of them, by the names that qualify their columns.
-type InFrom<'r> = Vec<(String, &'r [(String, bool)])>;
+pub(super) type InFrom<'r> = Vec<(String, &'r [(String, bool)])>;
 
 /// Checks what is sent of the rows.
 pub(super) fn check(
@@ -70,7 +70,11 @@ pub(super) fn check(
 }
 
 /// The relations of the text. Each of their arrays must be the one that the plan says.
-fn relations(query: &FinisherQuery, text: &Query, dialect: Dialect) -> Result<Relations, Doubt> {
+pub(super) fn relations(
+    query: &FinisherQuery,
+    text: &Query,
+    dialect: Dialect,
+) -> Result<Relations, Doubt> {
     let unknown = || Doubt("the finisher's relations are not those of the plan".to_owned());
     let ctes = text.with.iter().flat_map(|with| &with.cte_tables);
     let mut relations = Relations::new();
@@ -144,14 +148,51 @@ fn is_public(body: &SetExpr, answer: usize, relations: &Relations, dialect: Dial
             _ => return false,
         }
     }
+    items
+        .get(answer)
+        .is_some_and(|item| is_made_of_plain(item, &scope, None, dialect))
+}
+
+/// Whether a value is made of plain columns of these relations, and of columns of another one that
+/// has no protected ones.
+pub(super) fn is_made_of_plain(
+    value: &Expr,
+    scope: &InFrom,
+    other: Option<&str>,
+    dialect: Dialect,
+) -> bool {
     let mut parts = Parts {
-        scope: &scope,
+        scope,
+        other,
         dialect,
         servers: HashSet::new(),
     };
-    items
-        .get(answer)
-        .is_some_and(|item| walk::visit(*item, &mut parts).is_continue())
+    walk::visit(value, &mut parts).is_continue()
+}
+
+/// A relation of the finisher by the name that qualifies its columns. None: it is another one.
+pub(super) fn named<'r>(
+    factor: &TableFactor,
+    relations: &'r Relations,
+    dialect: Dialect,
+) -> Option<(String, &'r [(String, bool)])> {
+    let TableFactor::Table {
+        name,
+        alias: Some(alias),
+        args: None,
+        ..
+    } = factor
+    else {
+        return None;
+    };
+    let (None, name) = dialect.split(name)? else {
+        return None;
+    };
+    let columns = relations.get(&name)?.as_slice();
+    alias
+        .columns
+        .is_empty()
+        .then(|| (dialect.fold(&alias.name), columns))
 }
 
 /// The finisher's relations in FROM by the names that qualify their columns. None: there are
@@ -161,22 +202,7 @@ fn scope<'r>(select: &Select, relations: &'r Relations, dialect: Dialect) -> Opt
     for from in &select.from {
         let joined = from.joins.iter().map(|join| &join.relation);
         for factor in std::iter::once(&from.relation).chain(joined) {
-            let TableFactor::Table {
-                name,
-                alias: Some(alias),
-                args: None,
-                ..
-            } = factor
-            else {
-                return None;
-            };
-            let (None, name) = dialect.split(name)? else {
-                return None;
-            };
-            if !alias.columns.is_empty() {
-                return None;
-            }
-            scope.push((dialect.fold(&alias.name), relations.get(&name)?.as_slice()));
+            scope.push(named(factor, relations, dialect)?);
         }
     }
     Some(scope)
@@ -185,6 +211,8 @@ fn scope<'r>(select: &Select, relations: &'r Relations, dialect: Dialect) -> Opt
 /// Stops at what a protected column may take part in.
 struct Parts<'s, 'r> {
     scope: &'s InFrom<'r>,
+    /// A relation without protected columns. Which columns it has is not known.
+    other: Option<&'s str>,
     dialect: Dialect,
     /// Places of the queries, and of what is in them, for what the server said of its moment.
     servers: HashSet<usize>,
@@ -196,7 +224,15 @@ impl Parts<'_, '_> {
         let meant = meant.filter(|(name, _)| relation.is_none_or(|wanted| wanted == name));
         let columns = meant.flat_map(|(_, columns)| columns.iter());
         let mut named = columns.filter(|(name, _)| name == column).peekable();
-        named.peek().is_some() && named.all(|(_, is_protected)| !is_protected)
+        if named.peek().is_some() {
+            return named.all(|(_, is_protected)| !is_protected);
+        }
+        match (self.other, relation) {
+            (Some(other), Some(relation)) => other == relation,
+            // The name of a relation alone is its whole row.
+            (Some(_), None) => self.scope.iter().all(|(name, _)| name != column),
+            (None, _) => false,
+        }
     }
 }
 

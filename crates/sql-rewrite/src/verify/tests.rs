@@ -5,9 +5,11 @@ use column_value::LogicalType;
 
 use super::check;
 use crate::{
-    Column, ColumnId, Effects, Form, Hole, Literal, Mode, Output, OutputKind, Piece, Plan,
-    ProtectedColumn, Purpose, RelationKind, Schema, Source, Table, Template, Translated,
+    Column, ColumnId, Effects, FinisherMerge, FinisherQuery, Form, Hole, InsertedColumn,
+    InsertedRows, Literal, MergeClause, Mode, Output, OutputKind, Piece, Plan, ProtectedColumn,
+    Purpose, RelationKind, Schema, Source, Table, Template, Translated,
 };
+use sql_plan::{Element, FetchedColumnPlan, FetchedRelation};
 
 const NAME: ColumnId = ColumnId(0);
 const MAIL: ColumnId = ColumnId(1);
@@ -283,4 +285,158 @@ fn only_what_is_sealed_is_opened() {
     ] {
         assert!(proved(all, &outputs).is_err(), "{outputs:?}");
     }
+}
+
+const TARGET: &str = "strongroom_0 (ctid, tableoid, id, name) AS (SELECT ctid, tableoid, id, name \
+                      FROM unnest(CAST($1 AS tid[]), CAST($2 AS oid[]), CAST($3 AS integer[]), \
+                      CAST($4 AS text[])) AS strongroom_rows (ctid, tableoid, id, name))";
+
+/// Text and holes of the server, without anything else.
+fn sent(pieces: Vec<Piece>, holes: Vec<Hole>, outputs: Vec<Output>) -> Translated {
+    Translated {
+        template: Template { pieces },
+        holes,
+        outputs,
+        parameter_types: Vec::new(),
+        locks: None,
+    }
+}
+
+/// A query of the finisher over pairs of rows of a source and of `person`.
+fn pairs(source: &str, value: &str) -> FinisherQuery {
+    let kinds = [
+        OutputKind::Plain,
+        OutputKind::Plain,
+        OutputKind::Plain,
+        OutputKind::Sealed(NAME),
+    ];
+    let fetch = "SELECT t.ctid, t.tableoid, t.id, t.name FROM public.person AS t FOR UPDATE";
+    let columns = (0..kinds.len()).map(|output| FetchedColumnPlan {
+        output,
+        element: Element::Binary,
+    });
+    FinisherQuery {
+        fetch: sent(
+            vec![Piece::Text(fetch.to_owned())],
+            Vec::new(),
+            kinds.map(Output::shown).to_vec(),
+        ),
+        has_index: false,
+        is_of_no_row: false,
+        relations: vec![FetchedRelation {
+            columns: columns.collect(),
+        }],
+        text: format!(
+            "WITH {TARGET} SELECT t.ctid, t.tableoid, strongroom_clause.number, {value} FROM \
+             {source} LEFT JOIN strongroom_0 AS t ON t.name = 'x' CROSS JOIN LATERAL (SELECT CASE \
+             WHEN t.ctid IS NULL THEN 0 ELSE 1 END AS number) AS strongroom_clause"
+        ),
+        parameters: 0,
+        declared: Vec::new(),
+        effects: Effects::default(),
+    }
+}
+
+/// A `MERGE` with one clause that writes `person.id`, which is plain, or `person.name`.
+fn merged(
+    (source, value): (&str, &str),
+    (column, form): (&str, Form),
+    values: InsertedColumn,
+) -> Result<(), String> {
+    let write = sent(
+        vec![
+            Piece::Text(format!("UPDATE public.person AS t SET {column} = ")),
+            Piece::Hole(0),
+            Piece::Text(" WHERE t.ctid = ".to_owned()),
+            Piece::Hole(1),
+        ],
+        vec![
+            Hole {
+                source: Source::Computed(0),
+                form,
+            },
+            Hole {
+                source: Source::Locator(0),
+                form: Form::Plain,
+            },
+        ],
+        Vec::new(),
+    );
+    let clause = MergeClause {
+        inserts: false,
+        values: InsertedRows {
+            width: 4,
+            columns: vec![values],
+        },
+        write,
+    };
+    let plan = Plan::FinisherMerge(Box::new(FinisherMerge {
+        query: pairs(source, value),
+        clauses: vec![clause],
+    }));
+    check(&plan, &schema()).map_err(|doubt| doubt.0)
+}
+
+#[test]
+fn merge_stores_in_clear_only_what_is_made_of_plain_columns() {
+    let rows = "(VALUES (1, 'y')) AS s (id, word)";
+    let plain = |source: &str, value: &str| {
+        let value = format!("CASE WHEN strongroom_clause.number = 1 THEN {value} END");
+        let written = ("id", Form::Plain);
+        merged((source, &value), written, InsertedColumn::Plain(3))
+    };
+    for value in ["s.id", "t.id + s.id", "7", "word", "length(s.word)"] {
+        assert_eq!(plain(rows, value), Ok(()), "{value}");
+    }
+    for value in [
+        "length(t.name)",
+        "length(name)",
+        "length(t::text)",
+        "length((t).name)",
+        "strongroom_clause.number",
+        "CASE WHEN t.name = 'a' THEN 1 END",
+        "(SELECT max(length(name)) FROM strongroom_0)",
+        "count(t.id)",
+        "s.id + length(t.name)",
+    ] {
+        assert!(plain(rows, value).is_err(), "{value}");
+    }
+    for source in [
+        "(SELECT length(name) AS id FROM strongroom_0) AS s",
+        "strongroom_0 AS s",
+        "(VALUES ((SELECT max(length(name)) FROM strongroom_0))) AS s (id)",
+        "(SELECT 1 AS id) AS t",
+        "generate_series(1, (SELECT count(*) FROM strongroom_0)) AS s (id)",
+    ] {
+        let is_proved = plain(source, "s.id").is_ok();
+        // A column of a relation is known by itself.
+        assert_eq!(is_proved, source == "strongroom_0 AS s", "{source}");
+    }
+    // What is evaluated where another clause applies, or for all rows, is not known.
+    for value in [
+        "s.id",
+        "CASE WHEN strongroom_clause.number = 2 THEN s.id END",
+        "CASE WHEN strongroom_clause.number = 1 THEN s.id ELSE length(t.name) END",
+        "CASE WHEN length(t.name) = 1 THEN s.id END",
+    ] {
+        let written = ("id", Form::Plain);
+        let done = merged((rows, value), written, InsertedColumn::Plain(3));
+        assert!(done.is_err(), "{value}");
+    }
+}
+
+#[test]
+fn merge_seals_each_value_for_its_column() {
+    let rows = ("(VALUES ('y')) AS s (word)", "t.name || s.word");
+    let sealed =
+        |column: &str, form, id| merged(rows, (column, form), InsertedColumn::Sealed(3, id));
+    let stored = |id| Form::Sealed(id, Purpose::Store);
+    assert_eq!(sealed("name", stored(NAME), NAME), Ok(()));
+    assert!(sealed("name", Form::Plain, NAME).is_err());
+    assert!(sealed("name", stored(MAIL), NAME).is_err());
+    assert!(sealed("name", stored(MAIL), MAIL).is_err());
+    assert!(sealed("name", Form::SealedArray(NAME, Purpose::Store), NAME).is_err());
+    assert!(sealed("id", stored(NAME), NAME).is_err());
+    let as_plain = merged(rows, ("name", Form::Plain), InsertedColumn::Plain(3));
+    assert!(as_plain.is_err());
 }

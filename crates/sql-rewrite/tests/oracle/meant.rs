@@ -30,7 +30,9 @@ pub fn meant(plan: &Plan) -> Meant {
             let values = plan.assignments.iter().map(|one| &one.value);
             values.for_each(|value| meant.expression(value));
         }
-        Plan::Finisher(_) | Plan::FinisherWrite(_) => unreachable!("no schema here has a finisher"),
+        Plan::Finisher(_) | Plan::FinisherWrite(_) | Plan::FinisherMerge(_) => {
+            unreachable!("no schema here has a finisher")
+        }
         Plan::Finish(plan) => {
             meant.translated(&plan.fetch);
             let aggregates = plan.aggregates.iter();

@@ -5,11 +5,10 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use semantics_postgres::Wanted;
 use session_core::counters::add;
-use session_core::plans::{Role, ServerStatement, TextPlan};
+use session_core::plans::{Role, ServerStatement};
 use session_core::{Changed, Statement, StatementError};
-use sql_plan::{FinisherQuery, FinisherWrite, InsertedColumn, InsertedRows, Literal};
+use sql_plan::{FinisherQuery, FinisherWrite, InsertedRows};
 use wire_postgres::frontend::{self, Bind, Execute, KeptBind, Target, write_execute, write_target};
 use wire_postgres::{backend, values};
 
@@ -23,7 +22,9 @@ use crate::session::finisher_link::Asked;
 use crate::session::finisher_rows::{AnsweredRows, write_description};
 use crate::session::forms::Purpose;
 use crate::session::found;
-use crate::session::gathering::{Gathering, formats, kept_at, query_at, write_at};
+use crate::session::gathering::{
+    Gathering, formats, kept_at, merge_at, query_at, write_at, writes_at,
+};
 use crate::session::portals::PortalState;
 use crate::session::rows::Shape;
 use crate::session::statements::{StatementMessages, inputs_of, may_return_rows};
@@ -100,21 +101,21 @@ impl Protected {
     ) -> Result<(), End> {
         let is_synced = gathering.is_synced;
         let plan = Arc::clone(&gathering.statement.plan);
-        let write = write_at(&plan, gathering.index);
-        let done = rows.and_then(|mut rows| match write {
-            None if kept_at(&plan, gathering.index).is_some() => {
+        let index = gathering.index;
+        let done = rows.and_then(|mut rows| match writes_at(&plan, index) {
+            false if kept_at(&plan, gathering.index).is_some() => {
                 self.pipeline.open();
                 self.declare_found(&gathering, rows, outputs)?;
                 Ok(true)
             }
-            None => {
+            false => {
                 self.pipeline.open();
                 self.give_rows(gathering, rows, outputs);
                 Ok(true)
             }
-            Some(write) => {
+            true => {
                 let wanted = match plan.has_opaque {
-                    true => self.wanted_of_found(&plan, write, &rows),
+                    true => self.wanted_of_found(&plan, index, &rows),
                     false => None,
                 };
                 if wanted.is_some() {
@@ -122,7 +123,7 @@ impl Protected {
                     self.ask_for(wanted, purpose)?;
                     return Ok(false);
                 }
-                let drawn = self.drawn_of_found(&plan, write, &rows);
+                let drawn = self.drawn_of_found(&plan, index, &rows);
                 if !drawn.is_empty() {
                     let found = (gathering, rows);
                     match self.draw_for_found(&plan, &drawn, found, outputs) {
@@ -148,50 +149,6 @@ impl Protected {
             }
         }
         self.go_on_with_script(outputs)
-    }
-
-    /// Computed values of which another form is needed before they are sealed.
-    fn wanted_of_found(
-        &self,
-        plan: &TextPlan,
-        write: &FinisherWrite,
-        rows: &FinisherRows,
-    ) -> Option<Wanted> {
-        let context = self.settings.noting_context();
-        // An error comes again when the values are sealed.
-        match &write.inserted {
-            None => drop(found::read_changes(plan, write, rows, &context)),
-            Some(inserted) => {
-                let all = (&context, usize::MAX);
-                drop(found::read_inserted(plan, inserted, rows, all));
-            }
-        }
-        context.opaque.take_wanted()
-    }
-
-    /// How many values of sequences the rows to insert need, by column.
-    fn drawn_of_found(
-        &self,
-        plan: &TextPlan,
-        write: &FinisherWrite,
-        rows: &FinisherRows,
-    ) -> Vec<(u32, usize)> {
-        let inserted = write.inserted.iter();
-        let mut columns = inserted.flat_map(|inserted| &inserted.columns);
-        let is_drawn =
-            |column: &InsertedColumn| matches!(column, InsertedColumn::Default(Literal::Drawn, _));
-        let (Some(inserted), true) = (&write.inserted, columns.any(is_drawn)) else {
-            return Vec::new();
-        };
-        let context = self.settings.noting_context();
-        // An error comes again when the values are sealed.
-        drop(found::read_inserted(
-            plan,
-            inserted,
-            rows,
-            (&context, usize::MAX),
-        ));
-        context.drawn.counted()
     }
 
     /// Sends the client the rows of an answer.
@@ -278,7 +235,7 @@ impl Protected {
         }
         self.apply_effects(&plan, index);
         let context = self.note_time();
-        let is_write = write_at(&plan, index).is_some();
+        let is_write = writes_at(&plan, index);
         let declares = kept_at(&plan, index).is_some();
         let formats_of_answer = match (is_write, declares) {
             (true, _) => Some(Box::from([1])),
@@ -355,28 +312,6 @@ impl Protected {
         Ok(())
     }
 
-    /// The types of what the finisher has computed, as it has described them: of the arrays that
-    /// insert rows, and of values that another statement takes of these rows.
-    pub(super) fn array_types(&mut self, statement: &Statement, at: ServerStatement) -> Vec<u32> {
-        let is_write = matches!(at.role, Role::Write | Role::Update);
-        let plan = write_at(&statement.plan, at.index).filter(|_| is_write);
-        let Some((plan, inserted)) = plan.and_then(|plan| Some((plan, plan.inserted.as_ref()?)))
-        else {
-            return Vec::new();
-        };
-        let types = types_of(statement, &plan.query);
-        let described = self.pipeline.finisher().described(&plan.query.text, &types);
-        let described = described.ok().flatten();
-        if let (Role::Update, Some(upsert)) = (at.role, &plan.upsert) {
-            let described = described.as_ref().map(|own| own.row_description.as_slice());
-            return found::passed_types(upsert, inserted, described.unwrap_or_default());
-        }
-        let types = described
-            .and_then(|described| found::array_types(inserted, &described.row_description).ok());
-        // Otherwise the server says that it cannot determine a type.
-        types.unwrap_or_default()
-    }
-
     /// Inserts the rows that the finisher has computed.
     fn insert_found(
         &mut self,
@@ -387,7 +322,7 @@ impl Protected {
     ) -> Result<(), StatementError> {
         let statement = &Arc::clone(&gathering.statement);
         let limits = (self.settings.context(), gathering.limits.bytes_max);
-        let arrays = found::read_inserted(&statement.plan, inserted, rows, limits)?;
+        let arrays = found::read_inserted(&statement.plan, inserted, rows, limits, None)?;
         let arrays = arrays.ok_or_else(|| gathering.too_many_bytes())?;
         // In a Query nothing was described before.
         let types = types_of(statement, &plan.query);
@@ -438,6 +373,9 @@ impl Protected {
         outputs: &mut Outputs<'_>,
     ) -> Result<(), StatementError> {
         let statement = Arc::clone(&gathering.statement);
+        if let Some(merge) = merge_at(&statement.plan, gathering.index) {
+            return self.write_merged(gathering, merge, rows, outputs);
+        }
         let plan = write_at(&statement.plan, gathering.index);
         let plan = plan.ok_or_else(StatementError::other_plan)?;
         if let Some(inserted) = &plan.inserted {
@@ -517,7 +455,7 @@ impl Protected {
         let types = &described.parameter_types;
         let types = &types[..types.len().min(count)];
         backend::write_parameter_description(types, &mut said);
-        let is_write = write_at(&statement.plan, 0).is_some();
+        let is_write = writes_at(&statement.plan, 0);
         if let Some(at) = statement.plan.answering(0)
             && is_write
             && may_return_rows(statement, at)
@@ -553,9 +491,10 @@ impl Protected {
             Ok(Known::Described(described)) => {
                 let formats: Vec<i16> = bind.result_formats.iter().collect();
                 let mut said = Vec::new();
-                match kept_at(&statement.plan, 0) {
-                    Some(_) => backend::write_empty(backend::kind::NO_DATA, &mut said),
-                    None => write_description(&described.row_description, &formats, &mut said),
+                let is_merge = merge_at(&statement.plan, 0).is_some();
+                match is_merge || kept_at(&statement.plan, 0).is_some() {
+                    true => backend::write_empty(backend::kind::NO_DATA, &mut said),
+                    false => write_description(&described.row_description, &formats, &mut said),
                 }
                 self.answers.push(Expected::ProxyReply(said));
             }
@@ -566,7 +505,7 @@ impl Protected {
 }
 
 /// The types that a query is described with, once its statement is known.
-fn types_of<'t>(statement: &'t Statement, query: &FinisherQuery) -> Cow<'t, [u32]> {
+pub(super) fn types_of<'t>(statement: &'t Statement, query: &FinisherQuery) -> Cow<'t, [u32]> {
     with_declared(&statement.types, query)
 }
 

@@ -278,7 +278,8 @@ impl Protected {
                     outputs.to_client.extend_from_slice(&others);
                 }
             }
-            k::CLOSE_COMPLETE => {}
+            // Several statements of a Query have no name, one after the other.
+            k::CLOSE_COMPLETE | k::PARSE_COMPLETE => {}
             k::DATA_ROW => match &writes.shape {
                 Some(shape) => shape.write_row(body, self.settings.context(), outputs.to_client)?,
                 None => outputs.to_client.extend_from_slice(message),

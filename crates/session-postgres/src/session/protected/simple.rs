@@ -228,7 +228,8 @@ impl Protected {
                 | Plan::ReadModifyWrite(_)
                 | Plan::Finish(_)
                 | Plan::Finisher(_)
-                | Plan::FinisherWrite(_) => {
+                | Plan::FinisherWrite(_)
+                | Plan::FinisherMerge(_) => {
                     let all = Execute {
                         portal: b"",
                         rows_max: 0,

@@ -43,7 +43,7 @@ impl Protected {
                 self.begin_modify(statement, index, bind, execute, outputs)
             }
             Some(Plan::Finish(_)) => self.begin_finish(statement, index, bind, execute, outputs),
-            Some(Plan::Finisher(_) | Plan::FinisherWrite(_)) => {
+            Some(Plan::Finisher(_) | Plan::FinisherWrite(_) | Plan::FinisherMerge(_)) => {
                 self.begin_gathering(statement, index, bind, execute, outputs)
             }
             Some(Plan::One(_, effects)) if effects.scroll().is_some() => {

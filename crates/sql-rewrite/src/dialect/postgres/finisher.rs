@@ -121,6 +121,8 @@ pub(crate) const LOCKED_RELATION: &str = "strongroom_locked";
 /// The query over pairs of rows of `ON CONFLICT DO UPDATE`, beside the one that computes rows to
 /// insert: it is there for the types of its parameters, and no other query names it.
 pub(crate) const PAIRS_RELATION: &str = "strongroom_pairs";
+/// The query that says which clause of `MERGE` applies to a pair of rows.
+pub(crate) const CLAUSE_RELATION: &str = "strongroom_clause";
 /// The query of a cursor.
 pub(crate) const CURSOR_RELATION: &str = "strongroom_cursor";
 /// The types of [`ROW_LOCATOR`](super::names::ROW_LOCATOR).
@@ -262,6 +264,17 @@ pub(crate) fn expression(text: &str) -> Option<Expr> {
 /// It names the function or type.
 pub(crate) fn check(query: &Query, schema: &Schema) -> Result<(), Refusal> {
     match walk::visit(query, &mut Check { schema }) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(refusal) => Err(refusal),
+    }
+}
+
+/// The same of an expression.
+///
+/// # Errors
+/// As those of [`check`].
+pub(crate) fn check_expression(expression: &Expr, schema: &Schema) -> Result<(), Refusal> {
+    match walk::visit(expression, &mut Check { schema }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(refusal) => Err(refusal),
     }

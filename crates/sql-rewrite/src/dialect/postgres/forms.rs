@@ -37,8 +37,8 @@ const KNOWN_LOCKS: [&str; 2] = ["update", "share"];
 /// Statements that have relations after `FROM` and the like. Others, as `TRUNCATE ONLY t`, the
 /// parser reads by itself.
 const WITH_RELATIONS: &[&str] = &[
-    "select", "with", "insert", "update", "delete", "values", "table", "declare", "explain",
-    "prepare", "copy", "create", "",
+    "select", "with", "insert", "update", "delete", "merge", "values", "table", "declare",
+    "explain", "prepare", "copy", "create", "",
 ];
 
 /// What a relation follows.

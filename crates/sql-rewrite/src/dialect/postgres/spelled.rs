@@ -12,7 +12,8 @@ const SIZE_MAX: usize = 4 * 1024 * 1024;
 
 /// Statements whose constants are values: no code, and no names but those of what is there.
 const OF_VALUES: &[&str] = &[
-    "select", "with", "values", "table", "insert", "update", "delete", "explain", "declare",
+    "select", "with", "values", "table", "insert", "update", "delete", "merge", "explain",
+    "declare",
 ];
 
 /// All readings of a statement, given its first word. None: it may mean more than they show.

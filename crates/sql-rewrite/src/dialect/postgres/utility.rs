@@ -117,8 +117,6 @@ pub(crate) fn plan(
 ) -> Result<Plan, Refusal> {
     match statement {
         Statement::Copy { .. } => copy(statement, schema),
-        Statement::Merge(_) => Err(unsupported("MERGE")
-            .with_hint("Use INSERT … ON CONFLICT, UPDATE … FROM or DELETE … USING.")),
         Statement::Explain {
             describe_alias: DescribeAlias::Explain,
             analyze,

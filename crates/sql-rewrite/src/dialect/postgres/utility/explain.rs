@@ -52,6 +52,18 @@ pub(super) fn plan(
             }
             (plan.query.fetch, plan.query.effects)
         }
+        Plan::FinisherMerge(plan) => {
+            lines.push(format!("Finisher: {}", plan.query.text));
+            for (clause, number) in plan.clauses.iter().zip(1..) {
+                let written = Dialect::Postgres.with_parameters(&clause.write.template);
+                let of_which = match clause.inserts {
+                    true => "all rows",
+                    false => "each row",
+                };
+                lines.push(format!("Write {number}, of {of_which}: {written}"));
+            }
+            (plan.query.fetch, plan.query.effects)
+        }
         Plan::Pass(_) | Plan::Copy(_) => {
             return Err(unsupported("EXPLAIN of such a statement"));
         }

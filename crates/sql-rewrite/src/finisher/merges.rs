@@ -1,0 +1,438 @@
+//! `MERGE` on tables with protected columns, or from them.
+//!
+//! The finisher joins source and target, and says for each pair which clause applies: `SELECT
+//! t.ctid, t.tableoid, number, values … FROM source LEFT JOIN target AS t ON … CROSS JOIN LATERAL
+//! (SELECT CASE WHEN t.ctid IS NULL THEN … END AS number)`. Rows of the target are fetched and
+//! locked if a clause writes them. The proxy seals the values, updates and deletes row by row, each
+//! found by its locator, and inserts the rows of a clause in one statement.
+//!
+//! Invariants:
+//! 1. A plain column gets only values that no protected column took part in ([`lineage`]).
+//! 2. A value is evaluated for rows of its own clause only, as the server does: division by zero in
+//!    another one is no error.
+
+mod clauses;
+mod reduction;
+
+use sqlparser::ast::{
+    CaseWhen, Delete, Expr, Ident, Insert, Join, Merge, ObjectName, Query, Select, SelectItem,
+    SetExpr, Statement, TableFactor, Update,
+};
+
+use clauses::{Action, Clause, Clauses};
+
+use super::Prepared;
+use super::inserts;
+use super::legs;
+use super::lineage::{self, Origin};
+use super::targets::{Target, Value};
+use crate::analysis::{Analysis, template};
+use crate::dialect::marks;
+use crate::dialect::postgres::finisher;
+use crate::increment::{locate_rows, locked_as_written, written_table};
+use crate::{
+    FinisherMerge, Form, InsertedColumn, InsertedRows, MergeClause, Plan, Purpose, Refusal, Schema,
+    Source, Table, Translated,
+};
+use sql_plan::{refuse, unsupported};
+
+/// The query that says which clause applies to a pair of rows.
+const CLAUSE: &str = finisher::CLAUSE_RELATION;
+
+/// The plan of a `MERGE`.
+///
+/// # Errors
+/// The finisher would do otherwise than the server, or there is none.
+pub(crate) fn of_merge(merge: &Merge, schema: &Schema) -> Result<Plan, Refusal> {
+    if !schema.has_finisher() {
+        return Err(unsupported("MERGE without a finisher").with_hint(
+            "Set [finish] engine = \"postgres\" in the proxy's configuration, or use INSERT … \
+                 ON CONFLICT, UPDATE and DELETE.",
+        ));
+    }
+    if merge.output.is_some() {
+        return Err(
+            unsupported("RETURNING of MERGE").with_hint("Read the rows by a statement of its own.")
+        );
+    }
+    let merging = Merging::of(merge, schema)?;
+    merging.plan()
+}
+
+/// A `MERGE` that was read.
+struct Merging<'s> {
+    schema: &'s Schema,
+    table: &'s Table,
+    /// The target, as the statement has it.
+    target: TableFactor,
+    target_table: ObjectName,
+    /// The name that qualifies its columns.
+    name: Ident,
+    source: TableFactor,
+    on: Expr,
+    clauses: Clauses<'s>,
+}
+
+impl<'s> Merging<'s> {
+    fn of(merge: &Merge, schema: &'s Schema) -> Result<Self, Refusal> {
+        let table = written_table(&merge.table, schema)?;
+        let TableFactor::Table {
+            name: written,
+            alias,
+            ..
+        } = &merge.table
+        else {
+            return Err(unsupported("MERGE into what is no table"));
+        };
+        if alias.as_ref().is_some_and(|own| !own.columns.is_empty()) {
+            return Err(unsupported("names of columns behind the table of MERGE"));
+        }
+        if marks::has_only(written) {
+            return Err(unsupported("MERGE into ONLY of a table"));
+        }
+        if table.has_triggers {
+            return Err(unsupported(&format!(
+                "MERGE into table {}.{}, which has triggers, beside protected columns",
+                table.schema, table.name
+            ))
+            .with_hint(
+                "Read the rows with FOR UPDATE first, then insert, update or delete them.",
+            ));
+        }
+        let last = written.0.last().and_then(|part| part.as_ident());
+        let name = alias.as_ref().map(|alias| &alias.name).or(last).cloned();
+        let name = name.ok_or_else(|| unsupported("a computed name"))?;
+        let clauses = Clauses::of(merge, (&name, table), schema)?;
+        Ok(Self {
+            schema,
+            table,
+            target: merge.table.clone(),
+            target_table: written.clone(),
+            name,
+            source: merge.source.clone(),
+            on: (*merge.on).clone(),
+            clauses,
+        })
+    }
+
+    fn plan(&self) -> Result<Plan, Refusal> {
+        self.check_public()?;
+        let mut prepared = self.query()?;
+        for leg in prepared.legs.iter_mut().filter(|leg| leg.is_located) {
+            let names = (&leg.alias, self.table);
+            leg.conditions.extend(reduction::conditions(
+                &self.source,
+                &self.on,
+                names,
+                self.schema,
+            ));
+        }
+        let locks = match self.clauses.locks() {
+            true => legs::read("SELECT 1 FROM a FOR UPDATE", self.schema.dialect)?.locks,
+            false => Vec::new(),
+        };
+        let writing: Vec<&Clause> = self.clauses.writing().collect();
+        let (analysis, (fetched, mut written)) = Analysis::run(self.schema, |analysis| {
+            let fetched = prepared.fetch(&locks, analysis)?;
+            let written = writing.iter().map(|clause| self.write(clause, analysis));
+            let written = written.collect::<Result<Vec<_>, _>>()?;
+            Ok((fetched, written))
+        })?;
+        let mut writes = Vec::new();
+        for (statement, columns) in &mut written {
+            let template = template::of(statement, self.schema.dialect)?;
+            let (template, holes, _) = template::compact(template, &analysis.holes, Vec::new());
+            writes.push((template, holes, std::mem::take(columns)));
+        }
+        let fires_triggers = analysis.fires_triggers;
+        let mut query = prepared.plan(fetched, analysis, None)?;
+        if !self.clauses.deletes() {
+            query.fetch.template = locked_as_written(query.fetch.template);
+        }
+        query.effects.writes = Some((self.table.schema.clone(), self.table.name.clone()));
+        query.effects.forgets_locks = fires_triggers;
+        let width = FinisherMerge::COLUMNS + self.clauses.values().count();
+        let clauses = writing.iter().zip(writes);
+        let clauses = clauses.map(|(clause, (template, holes, columns))| MergeClause {
+            inserts: matches!(clause.action, Action::Insert(_)),
+            values: InsertedRows { width, columns },
+            write: Translated {
+                template,
+                holes,
+                outputs: Vec::new(),
+                parameter_types: query.fetch.parameter_types.clone(),
+                locks: None,
+            },
+        });
+        let clauses = clauses.collect();
+        Ok(Plan::FinisherMerge(Box::new(FinisherMerge {
+            query,
+            clauses,
+        })))
+    }
+
+    /// Invariant 1.
+    fn check_public(&self) -> Result<(), Refusal> {
+        let origin = Origin::of(&self.source, (&self.name, self.table), self.schema);
+        for (target, value) in self.clauses.values() {
+            let is_public = target.column.protected.is_some()
+                || lineage::is_public_of(value, origin.as_ref(), self.schema);
+            if !is_public {
+                return Err(refuse(format!(
+                    "a value that protected columns take part in would be stored in column \
+                     {}.{}.{}, which is not protected",
+                    self.table.schema, self.table.name, target.column.name
+                ))
+                .with_hint(
+                    "Protect the column, or leave it out. Name the source of the value as s.column \
+                     of a table, or of rows without protected columns.",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The query that finds pairs of rows.
+    fn query(&self) -> Result<Prepared, Refusal> {
+        let dialect = self.schema.dialect;
+        let mut query = legs::read("SELECT 1 FROM a LEFT JOIN b ON c", dialect)?;
+        let select = select_of(&mut query)?;
+        let conditions = self.clauses.conditions().cloned();
+        let values = self.clauses.values().map(|(_, value)| value.clone());
+        let items = conditions.chain(values);
+        select.projection = items.map(SelectItem::UnnamedExpr).collect();
+        if select.projection.is_empty() {
+            let null = Expr::Value(sqlparser::ast::Value::Null.into());
+            select.projection.push(SelectItem::UnnamedExpr(null));
+        }
+        select.from[0].relation = self.source.clone();
+        let join = &mut select.from[0].joins[0];
+        join.relation = self.target.clone();
+        put_condition(join, self.on.clone())?;
+        finisher::check(&query, self.schema)?;
+        let factor: *const TableFactor = &select_of(&mut query)?.from[0].joins[0].relation;
+        let mut prepared = Prepared::new(query, Some(factor), self.schema)?;
+        let select = select_of(&mut prepared.query)?;
+        let mut items = std::mem::take(&mut select.projection).into_iter();
+        let mut next = || match items.next() {
+            Some(SelectItem::UnnamedExpr(item)) => Ok(item),
+            _ => Err(unsupported("a clause of this form")),
+        };
+        let number = self.number(&mut next)?;
+        let locator = |column: &&str| self.qualified(column);
+        let mut columns: Vec<Expr> = dialect.row_locator().iter().map(locator).collect();
+        columns.push(number_of_clause());
+        for (index, clause) in self.clauses.writing().enumerate() {
+            for _ in clause.values() {
+                let value = case(vec![(is_clause(index + 1), next()?)], None)?;
+                columns.push(value);
+            }
+        }
+        select.projection = columns.into_iter().map(SelectItem::UnnamedExpr).collect();
+        let text = format!("SELECT 1 FROM a CROSS JOIN LATERAL (SELECT 1 AS number) AS {CLAUSE}");
+        let mut lateral = legs::read(&text, dialect)?;
+        let mut joins = std::mem::take(&mut select_of(&mut lateral)?.from[0].joins);
+        for join in &mut joins {
+            if let TableFactor::Derived { subquery, .. } = &mut join.relation
+                && let Some(SelectItem::ExprWithAlias { expr, .. }) =
+                    select_of(subquery)?.projection.first_mut()
+            {
+                *expr = number.clone();
+            }
+        }
+        select.from[0].joins.extend(joins);
+        Ok(prepared)
+    }
+
+    /// The number of the clause that applies to a pair, given the conditions of the clauses.
+    fn number(&self, next: &mut dyn FnMut() -> Result<Expr, Refusal>) -> Result<Expr, Refusal> {
+        let mut of_matched = Vec::new();
+        let mut of_others = Vec::new();
+        let mut number = 0;
+        for clause in &self.clauses.all {
+            let own = match clause.action {
+                Action::Nothing => 0,
+                _ => {
+                    number += 1;
+                    number
+                }
+            };
+            let condition = match clause.condition {
+                Some(_) => next()?,
+                None => Expr::Value(sqlparser::ast::Value::Boolean(true).into()),
+            };
+            let arms = match clause.is_matched {
+                true => &mut of_matched,
+                false => &mut of_others,
+            };
+            arms.push((condition, literal(own)));
+        }
+        let of = |arms: Vec<(Expr, Expr)>| match arms.is_empty() {
+            true => Ok(literal(0)),
+            false => case(arms, Some(literal(0))),
+        };
+        let is_alone = Expr::IsNull(Box::new(
+            self.qualified(self.schema.dialect.row_locator()[0]),
+        ));
+        case(vec![(is_alone, of(of_others)?)], Some(of(of_matched)?))
+    }
+
+    fn qualified(&self, column: &str) -> Expr {
+        Expr::CompoundIdentifier(vec![self.name.clone(), Ident::new(column)])
+    }
+
+    /// The statement that writes the rows of a clause, and its values.
+    fn write(
+        &self,
+        clause: &Clause,
+        analysis: &mut Analysis,
+    ) -> Result<(Statement, Vec<InsertedColumn>), Refusal> {
+        let first = FinisherMerge::COLUMNS + self.clauses.before(clause);
+        match &clause.action {
+            Action::Nothing => Err(unsupported("a clause that writes nothing")),
+            Action::Delete => {
+                let selection = locate_rows(&self.schema.dialect.fold(&self.name), analysis);
+                let mut delete = self.delete()?;
+                delete.selection = selection;
+                analysis.delete(&mut delete, None)?;
+                Ok((Statement::Delete(delete), Vec::new()))
+            }
+            Action::Update(targets) => self.write_update(targets, first, analysis),
+            Action::Insert(targets) => {
+                let own: Vec<Target> = targets.iter().map(clauses::Written::of_insert).collect();
+                let insert = self.insert()?;
+                let (statement, _, mut columns) =
+                    inserts::write(&insert, &own, (self.table, None), analysis)?;
+                let answers: Vec<usize> = clauses::answers(targets, first).collect();
+                for column in &mut columns {
+                    if let InsertedColumn::Sealed(index, _) | InsertedColumn::Plain(index) = column
+                    {
+                        *index = answers[*index];
+                    }
+                }
+                Ok((statement, columns))
+            }
+        }
+    }
+
+    fn write_update(
+        &self,
+        targets: &[clauses::Written],
+        first: usize,
+        analysis: &mut Analysis,
+    ) -> Result<(Statement, Vec<InsertedColumn>), Refusal> {
+        let mut columns = Vec::new();
+        let mut assignments = Vec::new();
+        let answers = clauses::answers(targets, first);
+        for (target, answer) in targets.iter().zip(answers) {
+            let source = Source::Computed(columns.len());
+            let value = match (&target.value, target.column.protected) {
+                (Value::Computed, Some(id)) => {
+                    columns.push(InsertedColumn::Sealed(answer, id));
+                    analysis.hole(source, Form::Sealed(id, Purpose::Store))
+                }
+                (Value::Computed, None) => {
+                    columns.push(InsertedColumn::Plain(answer));
+                    analysis.hole(source, Form::Plain)
+                }
+                (Value::Kept(value), _) => (**value).clone(),
+                (Value::Default, _) => Expr::Identifier(Ident::new("DEFAULT")),
+            };
+            assignments.push(target.assigned(value));
+        }
+        let mut update = self.update()?;
+        update.assignments = assignments;
+        update.selection = locate_rows(&self.schema.dialect.fold(&self.name), analysis);
+        analysis.update(&mut update, None)?;
+        Ok((Statement::Update(update), columns))
+    }
+
+    fn update(&self) -> Result<Update, Refusal> {
+        match self.schema.dialect.parse("UPDATE b SET a = 1") {
+            Ok(Statement::Update(mut update)) => {
+                update.table.relation = self.target.clone();
+                Ok(update)
+            }
+            _ => Err(unsupported("an UPDATE of this form")),
+        }
+    }
+
+    fn delete(&self) -> Result<Delete, Refusal> {
+        let parsed = self.schema.dialect.parse("DELETE FROM b WHERE a = 1");
+        let Ok(Statement::Delete(mut delete)) = parsed else {
+            return Err(unsupported("a DELETE of this form"));
+        };
+        if let sqlparser::ast::FromTable::WithFromKeyword(from) = &mut delete.from
+            && let Some(from) = from.first_mut()
+        {
+            from.relation = self.target.clone();
+        }
+        Ok(delete)
+    }
+
+    fn insert(&self) -> Result<Insert, Refusal> {
+        match self.schema.dialect.parse("INSERT INTO b (a) VALUES (1)") {
+            Ok(Statement::Insert(mut insert)) => {
+                let name = self.target_table.clone();
+                insert.table = sqlparser::ast::TableObject::TableName(name);
+                Ok(insert)
+            }
+            _ => Err(unsupported("an INSERT of this form")),
+        }
+    }
+}
+
+fn put_condition(join: &mut Join, condition: Expr) -> Result<(), Refusal> {
+    use sqlparser::ast::{JoinConstraint, JoinOperator};
+    match &mut join.join_operator {
+        JoinOperator::Left(JoinConstraint::On(on))
+        | JoinOperator::LeftOuter(JoinConstraint::On(on)) => {
+            *on = condition;
+            Ok(())
+        }
+        _ => Err(unsupported("a join of this form")),
+    }
+}
+
+fn number_of_clause() -> Expr {
+    Expr::CompoundIdentifier(vec![Ident::new(CLAUSE), Ident::new("number")])
+}
+
+fn literal(number: usize) -> Expr {
+    Expr::Value(sqlparser::ast::Value::Number(number.to_string(), false).into())
+}
+
+fn is_clause(number: usize) -> Expr {
+    Expr::BinaryOp {
+        left: Box::new(number_of_clause()),
+        op: sqlparser::ast::BinaryOperator::Eq,
+        right: Box::new(literal(number)),
+    }
+}
+
+/// `CASE WHEN … THEN … ELSE … END`
+fn case(arms: Vec<(Expr, Expr)>, otherwise: Option<Expr>) -> Result<Expr, Refusal> {
+    let arms = arms.into_iter();
+    let arms = arms.map(|(condition, result)| CaseWhen { condition, result });
+    match finisher::expression("CASE WHEN NULL THEN NULL END") {
+        Some(Expr::Case {
+            case_token,
+            end_token,
+            ..
+        }) => Ok(Expr::Case {
+            case_token,
+            end_token,
+            operand: None,
+            conditions: arms.collect(),
+            else_result: otherwise.map(Box::new),
+        }),
+        _ => Err(unsupported("CASE")),
+    }
+}
+
+fn select_of(query: &mut Query) -> Result<&mut Select, Refusal> {
+    match &mut *query.body {
+        SetExpr::Select(select) => Ok(select),
+        _ => Err(unsupported("a query that is no SELECT")),
+    }
+}
