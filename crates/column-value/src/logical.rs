@@ -54,8 +54,8 @@ pub enum LogicalType {
 #[error(
     "type {name:?} cannot be protected; known are boolean, smallint, integer, bigint, real, \
      double precision, numeric(p,s), text, varchar(n), char(n), bytea, date, time(p), \
-     timestamp(p), timestamptz(p), uuid, json, jsonb, interval, inet, cidr, macaddr, macaddr8, timetz, bit(n), \
-     varbit(n), ranges, geometric types, tsvector, and arrays of them"
+     timestamp(p), timestamptz(p), uuid, json, jsonb, interval, inet, cidr, macaddr, \
+     macaddr8, timetz, bit(n), varbit(n), ranges, geometric types, tsvector, and arrays of them"
 )]
 pub struct TypeNameError {
     name: String,

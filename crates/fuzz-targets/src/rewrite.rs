@@ -270,8 +270,7 @@ fn check(text: &str, planned: &[Planned]) {
             }
             Plan::FinisherMerge(plan) => {
                 check_sent(&plan.query.fetch);
-                let writes = plan.clauses.iter().map(|clause| &clause.write);
-                writes.for_each(check_sent);
+                plan.clauses.iter().for_each(|one| check_sent(&one.write));
             }
             Plan::Copy(copy) => check_text(&copy.template.render(|_, _| {})),
         }

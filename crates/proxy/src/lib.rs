@@ -1,8 +1,8 @@
 //! The proxy before PostgreSQL, and before MySQL and MariaDB.
 //!
 //! A client connects to it as to the server; each client has its own connection to the server, and
-//! its own login there. `session_postgres` or `session_mysql` decides what happens with the bytes of
-//! both and does no I/O; [`connection`] moves them; [`startup`] and [`mysql`] come before;
+//! its own login there. `session_postgres` or `session_mysql` decides what happens with the bytes
+//! of both and does no I/O; [`connection`] moves them; [`startup`] and [`mysql`] come before;
 //! [`listener`] is where clients arrive; [`server`] has workers and limits.
 #![forbid(unsafe_code)]
 

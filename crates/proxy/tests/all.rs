@@ -30,6 +30,7 @@ mod many_tables;
 mod mappers;
 mod meanings;
 mod merged;
+mod mysql;
 mod names;
 mod other_types;
 mod regressions;

@@ -457,8 +457,8 @@ fn merge_asks_for_the_clause_of_each_pair_and_locks_what_may_have_a_partner() {
          s.name)",
     );
     let fetch = described.lines().next();
-    let expected = "fetch: SELECT p.ctid, p.tableoid, p.\"id\", p.\"name\", p.salary, p.active FROM \
-                    \"public\".person AS p WHERE (p.id IN ({$1 match id})) FOR UPDATE";
+    let expected = "fetch: SELECT p.ctid, p.tableoid, p.\"id\", p.\"name\", p.salary, p.active \
+                    FROM \"public\".person AS p WHERE (p.id IN ({$1 match id})) FOR UPDATE";
     assert_eq!(fetch, Some(expected));
 }
 
@@ -476,8 +476,8 @@ fn merge_writes_no_value_of_a_protected_column_in_clear() {
         ),
     ] {
         let text = format!(
-            "MERGE INTO person p USING {source} ON p.visits = 1 WHEN MATCHED THEN UPDATE SET active \
-             = {value}"
+            "MERGE INTO person p USING {source} ON p.visits = 1 WHEN MATCHED THEN UPDATE SET \
+             active = {value}"
         );
         let described = described(&text);
         assert!(described.contains("not protected"), "{text}\n{described}");
@@ -489,8 +489,8 @@ fn merge_writes_no_value_of_a_protected_column_in_clear() {
         ("(SELECT id AS i FROM plain) s", "s.i"),
     ] {
         let text = format!(
-            "MERGE INTO person p USING {source} ON p.visits = 1 WHEN MATCHED THEN UPDATE SET active \
-             = {value}"
+            "MERGE INTO person p USING {source} ON p.visits = 1 WHEN MATCHED THEN UPDATE SET \
+             active = {value}"
         );
         let described = described(&text);
         assert!(!described.contains("refused"), "{text}\n{described}");

@@ -44,7 +44,6 @@ made = { type = "timestamp(0)" }
 whole = { type = "timestamp(6)" }
 moment = { type = "timestamptz(6)", mode = "equality" }
 late = { type = "timestamp(2)", mode = "equality" }
-
 [columns.gone]
 late = { type = "timestamp(2)" }
 "#;

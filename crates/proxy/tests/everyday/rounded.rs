@@ -21,7 +21,8 @@ pub const STATEMENTS: &[&str] = &[
      (12, '00:00:00.499999', '1999-12-31 23:59:59.499999'), (13, '24:00', '2023-12-31 23:59:59.5')",
     "INSERT INTO visit (id, whole, moment) VALUES (11, '2001-02-03 04:05:06.1234565', \
      '2001-02-03 04:05:06.1234564+01')",
-    "INSERT INTO visit (id, at, seen, clock, made, whole) VALUES ($1, $2, $3, $4, $5, $6) RETURNING * \
+    "INSERT INTO visit (id, at, seen, clock, made, whole) VALUES ($1, $2, $3, $4, $5, $6) \
+     RETURNING * \
      ## 11 ## 2001-02-03 04:05:06.0005 ## 2001-02-03 04:05:06.05Z ## 01:02:03.5 \
      ## 2001-02-03 04:05:06.5 ## 2001-02-03 04:05:06.000001",
     "INSERT INTO visit VALUES (11, DEFAULT, DEFAULT, '1:02:03'), (12, '2001-02-03', DEFAULT, NULL) \
@@ -66,7 +67,8 @@ pub const STATEMENTS: &[&str] = &[
     "SELECT id FROM visit WHERE made < '2001-02-03 04:05:06.9' ORDER BY made",
     "SELECT id FROM visit WHERE seen = '2001-02-03 04:05:06.4Z'",
     "SELECT id FROM visit WHERE seen = $1 ## 2001-02-03 04:05:06.45Z",
-    "SELECT id FROM visit WHERE made = ANY($1) ## {\"2001-02-03 04:05:07\",\"2001-02-03 04:05:06.7\"}",
+    "SELECT id FROM visit WHERE made = ANY($1) ## {\"2001-02-03 04:05:07\",\"2001-02-03 \
+     04:05:06.7\"}",
     "SELECT a.id, b.id FROM visit a JOIN visit b ON a.at = b.at ORDER BY 1, 2",
     // Answers.
     "SELECT * FROM visit ORDER BY id",
@@ -207,7 +209,8 @@ fn copied_times_are_rounded_as_on_a_plain_server() {
     for (options, rows) in [
         (
             "",
-            "30\t2001-02-03 04:05:06.7895\t1999-12-31 23:59:59.95Z\t23:59:59.5\n31\t\\N\t\\N\t\\N\n",
+            "30\t2001-02-03 04:05:06.7895\t1999-12-31 23:59:59.95Z\t23:59:59.5\n31\t\\N\t\\N\t\
+             \\N\n",
         ),
         (
             " (FORMAT csv)",
@@ -231,7 +234,8 @@ fn copied_times_are_rounded_as_on_a_plain_server() {
     let [plain, proxy] = both(&mut pair, |client| {
         let mut bytes = Vec::new();
         let out = "COPY (SELECT id + 100, timestamp '1999-12-31 23:59:59.9995', \
-                   timestamptz '2001-02-03 04:05:06.75Z', time '00:00:00.5' FROM generate_series(1, \
+                   timestamptz '2001-02-03 04:05:06.75Z', time '00:00:00.5' FROM generate_series( \
+                   1, \
                    3) AS g (id)) TO STDOUT (FORMAT binary)";
         let mut reader = client.copy_out(out).expect("begun");
         reader.read_to_end(&mut bytes).expect("read");

@@ -3,7 +3,7 @@
 use mysql::prelude::Queryable;
 use mysql::{ChangeUserOpts, Conn, Value};
 
-use crate::setup::*;
+use super::setup::*;
 
 /// Runs a check before each server that is there.
 fn each(check: impl Fn(&Proxy, Conn)) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use crate::setup::*;
+use super::setup::*;
 
 #[test]
 fn a_server_that_is_not_there_is_said_to_be() {

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt as _;
 
-use crate::setup::*;
+use super::setup::*;
 
 const WITHOUT_TLS: &[&str] = &["--skip-ssl"];
 const WITH_TLS: &[&str] = &["--ssl"];

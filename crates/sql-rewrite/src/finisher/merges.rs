@@ -147,7 +147,7 @@ impl<'s> Merging<'s> {
         let fires_triggers = analysis.fires_triggers;
         let mut query = prepared.plan(fetched, analysis, None)?;
         if !self.clauses.deletes() {
-            query.fetch.template = locked_as_written(query.fetch.template);
+            query.fetch.template = locked_as_written(query.fetch.template, self.schema.dialect);
         }
         query.effects.writes = Some((self.table.schema.clone(), self.table.name.clone()));
         query.effects.forgets_locks = fires_triggers;

@@ -1,7 +1,7 @@
 //! Rows that the finisher has found to be written: what is needed before, and `MERGE`.
 //!
-//! A `MERGE` becomes the statements of its clauses. All of them come before the client's Sync, so it
-//! is one transaction even outside of a block.
+//! A `MERGE` becomes the statements of its clauses. All of them come before the client's Sync, so
+//! it is one transaction even outside of a block.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

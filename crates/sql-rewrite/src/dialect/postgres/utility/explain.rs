@@ -17,17 +17,7 @@ pub(super) fn plan(
     options: Option<&[UtilityOption]>,
     plan: Plan,
 ) -> Result<Plan, Refusal> {
-    let mut prefix = "EXPLAIN ".to_owned();
-    match options {
-        Some(options) => {
-            let options: Vec<String> = options.iter().map(ToString::to_string).collect();
-            write!(prefix, "({}) ", options.join(", ")).expect("a String takes all");
-        }
-        None => {
-            prefix.push_str(if analyze { "ANALYZE " } else { "" });
-            prefix.push_str(if verbose { "VERBOSE " } else { "" });
-        }
-    }
+    let prefix = prefix((analyze, verbose), options);
     let mut lines = Vec::new();
     let (mut translated, effects) = match plan {
         Plan::One(translated, effects) => (translated, effects),
@@ -83,6 +73,22 @@ pub(super) fn plan(
         true => Plan::One(translated, effects),
         false => with_lines(translated, &lines, effects),
     })
+}
+
+/// What stands before the statement that is explained.
+fn prefix((analyze, verbose): (bool, bool), options: Option<&[UtilityOption]>) -> String {
+    let mut prefix = "EXPLAIN ".to_owned();
+    match options {
+        Some(options) => {
+            let options: Vec<String> = options.iter().map(ToString::to_string).collect();
+            write!(prefix, "({}) ", options.join(", ")).expect("a String takes all");
+        }
+        None => {
+            prefix.push_str(if analyze { "ANALYZE " } else { "" });
+            prefix.push_str(if verbose { "VERBOSE " } else { "" });
+        }
+    }
+    prefix
 }
 
 /// Whether the explanation may be a document rather than lines.
