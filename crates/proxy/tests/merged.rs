@@ -3,8 +3,8 @@
 
 use std::thread;
 
-use postgres::Client;
 use postgres::error::SqlState;
+use postgres::{Client, SimpleQueryMessage};
 
 use crate::common::Setup;
 use crate::common::texts::{answer, assert_refused};
@@ -220,4 +220,34 @@ fn what_cannot_be_done_is_refused_and_explained() {
         .expect("made");
     let error = client.batch_execute(many).expect_err("a trigger");
     assert_eq!(code(&error), "0A000", "{error}");
+}
+
+#[test]
+fn a_text_of_several_statements_may_merge() {
+    let Some((_setup, mut client)) = start() else {
+        return;
+    };
+    let merge = "MERGE INTO item USING (VALUES ('CANARYa', 'CANARYq'), ('CANARYx', 'CANARYz'), \
+                 ('CANARYb', 'CANARYr'), ('CANARYy', NULL)) AS s (code, other) ON item.code = \
+                 s.code WHEN MATCHED AND s.other = 'CANARYr' THEN DELETE WHEN MATCHED THEN UPDATE \
+                 SET name = s.other WHEN NOT MATCHED AND s.other IS NULL THEN DO NOTHING WHEN NOT \
+                 MATCHED THEN INSERT (id, code, name) VALUES (70, s.code, s.other)";
+    let before = left(&mut client);
+    let failing = format!("{merge}; SELECT count(*) FROM item; SELECT 1 / 0");
+    let error = client.batch_execute(&failing).expect_err("divided");
+    assert_eq!(code(&error), "22012");
+    assert_eq!(left(&mut client), before);
+    let done = |client: &mut Client, text: &str| -> Vec<u64> {
+        let said = client.simple_query(text).expect(text).into_iter();
+        said.filter_map(|one| match one {
+            SimpleQueryMessage::CommandComplete(count) => Some(count),
+            _ => None,
+        })
+        .collect()
+    };
+    let text = format!("SELECT 1; {merge}; SELECT id, name FROM item");
+    assert_eq!(done(&mut client, &text), [1, 3, 2]);
+    let drawn = merge.replace("(id, code, name) VALUES (70, ", "(code, name) VALUES (");
+    let text = format!("{drawn}; DELETE FROM item WHERE code = 'CANARYx'; {drawn}; SELECT 1");
+    assert_eq!(done(&mut client, &text), [3, 1, 3, 1]);
 }

@@ -27,6 +27,7 @@ pub(crate) fn after<'s>(
         | Statement::Insert(_)
         | Statement::Update(_)
         | Statement::Delete(_)
+        | Statement::Merge(_)
         | Statement::Copy { .. }
         | Statement::Explain { .. }
         | Statement::Prepare { .. }
