@@ -1,13 +1,10 @@
 //! A password for a server that is reached without TLS: encrypted with the server's own key.
 
 use aws_lc_rs::rsa::{OAEP_SHA1_MGF1SHA1, OaepPublicEncryptingKey, PublicEncryptingKey};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use rustls_pki_types::SubjectPublicKeyInfoDer;
+use rustls_pki_types::pem::PemObject as _;
 use wire_mysql::greeting::NONCE_SIZE;
 use zeroize::Zeroizing;
-
-const BEGIN: &str = "-----BEGIN PUBLIC KEY-----";
-const END: &str = "-----END PUBLIC KEY-----";
 
 /// The server's key cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +17,8 @@ pub(crate) fn encrypt(
     password: &[u8],
     nonce: &[u8; NONCE_SIZE],
 ) -> Result<Vec<u8>, WrongKey> {
-    let key = PublicEncryptingKey::from_der(&der(pem)?).map_err(|_| WrongKey)?;
+    let der = SubjectPublicKeyInfoDer::from_pem_slice(pem).map_err(|_| WrongKey)?;
+    let key = PublicEncryptingKey::from_der(&der).map_err(|_| WrongKey)?;
     let key = OaepPublicEncryptingKey::new(key).map_err(|_| WrongKey)?;
     let mixed = password.iter().zip(nonce.iter().cycle());
     let mixed: Vec<u8> = mixed.map(|(byte, noise)| byte ^ noise).collect();
@@ -30,19 +28,12 @@ pub(crate) fn encrypt(
     sealed.map(|sealed| sealed.to_vec()).map_err(|_| WrongKey)
 }
 
-/// The bytes of a key in PEM.
-fn der(pem: &[u8]) -> Result<Vec<u8>, WrongKey> {
-    let text = std::str::from_utf8(pem).map_err(|_| WrongKey)?;
-    let (_, rest) = text.split_once(BEGIN).ok_or(WrongKey)?;
-    let (body, _) = rest.split_once(END).ok_or(WrongKey)?;
-    let digits: String = body.split_ascii_whitespace().collect();
-    STANDARD.decode(digits).map_err(|_| WrongKey)
-}
-
 #[cfg(test)]
 mod tests {
     use aws_lc_rs::encoding::AsDer as _;
     use aws_lc_rs::rsa::{KeySize, OaepPrivateDecryptingKey, PrivateDecryptingKey};
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
 
     use super::*;
 
@@ -52,7 +43,10 @@ mod tests {
     fn the_server_gets_the_password_back() {
         let private = PrivateDecryptingKey::generate(KeySize::Rsa2048).expect("a key");
         let public = private.public_key().as_der().expect("its public half");
-        let pem = format!("{BEGIN}\n{}\n{END}\n", STANDARD.encode(public.as_ref()));
+        let pem = format!(
+            "-----BEGIN PUBLIC KEY-----\n{}\n-----END PUBLIC KEY-----\n",
+            STANDARD.encode(public.as_ref())
+        );
         let password = b"a password of more bytes than the nonce\0";
         let sealed = encrypt(pem.as_bytes(), password, &NONCE).expect("it is encrypted");
         let private = OaepPrivateDecryptingKey::new(private).expect("the same key");
