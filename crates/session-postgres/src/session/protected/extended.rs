@@ -199,7 +199,7 @@ impl Protected {
         }
         let (plan, text) = self.plan(statement.text.as_bytes())?;
         let is_same = plan.planned == statement.plan.planned;
-        if is_old && !plan.means_the_same(&statement.plan) {
+        if is_old && !is_same && !plan.means_the_same(&statement.plan) {
             let message = "the prepared statement means something else since the schema changed";
             return Err(means_another(message));
         }

@@ -2,7 +2,6 @@
 //! are fetched, and the client gets the finisher's answer.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use session_core::counters::add;
@@ -16,7 +15,7 @@ use super::steps::RowsToWrite;
 use super::{Outputs, Protected};
 use crate::finisher::{Described, FinisherAnswer, FinisherRequest, FinisherRows};
 use crate::session::End;
-use crate::session::answers::{Expected, Unseen, Writes};
+use crate::session::answers::{Expected, Unseen};
 use crate::session::failure::failure_of;
 use crate::session::finisher_link::Asked;
 use crate::session::finisher_rows::{AnsweredRows, write_description};
@@ -312,6 +311,33 @@ impl Protected {
         Ok(())
     }
 
+    /// What the finisher has said of the columns of a query, if it was asked.
+    pub(super) fn described_columns(
+        &mut self,
+        statement: &Statement,
+        query: &FinisherQuery,
+    ) -> Option<Arc<Described>> {
+        let types = types_of(statement, query);
+        let described = self.pipeline.finisher().described(&query.text, &types);
+        described.ok().flatten()
+    }
+
+    /// Keeps what an answer says of its columns: in a Query nothing was described before.
+    pub(super) fn keep_columns(
+        &mut self,
+        statement: &Statement,
+        query: &FinisherQuery,
+        rows: &FinisherRows,
+    ) {
+        let types = types_of(statement, query);
+        let key = (query.text.as_str().into(), types.as_ref().into());
+        let described = Described {
+            parameter_types: types.to_vec(),
+            row_description: rows.row_description.clone(),
+        };
+        self.pipeline.finisher().keep_columns(key, described);
+    }
+
     /// Inserts the rows that the finisher has computed.
     fn insert_found(
         &mut self,
@@ -324,14 +350,7 @@ impl Protected {
         let limits = (self.settings.context(), gathering.limits.bytes_max);
         let arrays = found::read_inserted(&statement.plan, inserted, rows, limits, None)?;
         let arrays = arrays.ok_or_else(|| gathering.too_many_bytes())?;
-        // In a Query nothing was described before.
-        let types = types_of(statement, &plan.query);
-        let key = (plan.query.text.as_str().into(), types.as_ref().into());
-        let described = Described {
-            parameter_types: types.to_vec(),
-            row_description: rows.row_description.clone(),
-        };
-        self.pipeline.finisher().keep_columns(key, described);
+        self.keep_columns(statement, &plan.query, rows);
         if plan.upsert.is_some() {
             return self.begin_upsert(gathering, arrays, outputs);
         }
@@ -355,13 +374,7 @@ impl Protected {
         };
         write.write((&bind, self.settings.context()), (at, &name), outputs)?;
         self.locks.forget();
-        self.answers.push(Expected::Writes(Writes {
-            left: 1,
-            count: 0,
-            verb: plan.verb,
-            shape,
-            others: VecDeque::new(),
-        }));
+        self.expect_writes(1, plan.verb, shape);
         Ok(())
     }
 
@@ -403,19 +416,7 @@ impl Protected {
             }
         }
         self.locks.forget();
-        if changed.is_empty() {
-            let mut said = Vec::new();
-            backend::write_command_complete(&format!("{} 0", plan.verb), &mut said);
-            self.answers.push(Expected::ProxyReply(said));
-            return Ok(());
-        }
-        self.answers.push(Expected::Writes(Writes {
-            left: changed.len(),
-            count: 0,
-            verb: plan.verb,
-            shape,
-            others: VecDeque::new(),
-        }));
+        self.expect_writes(changed.len(), plan.verb, shape);
         Ok(())
     }
 
@@ -505,7 +506,7 @@ impl Protected {
 }
 
 /// The types that a query is described with, once its statement is known.
-pub(super) fn types_of<'t>(statement: &'t Statement, query: &FinisherQuery) -> Cow<'t, [u32]> {
+fn types_of<'t>(statement: &'t Statement, query: &FinisherQuery) -> Cow<'t, [u32]> {
     with_declared(&statement.types, query)
 }
 

@@ -3,20 +3,16 @@
 //! A `MERGE` becomes the statements of its clauses. All of them come before the client's Sync, so
 //! it is one transaction even outside of a block.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use semantics_postgres::Wanted;
 use session_core::plans::{Role, ServerStatement, TextPlan};
 use session_core::{Statement, StatementError};
 use sql_plan::{FinisherMerge, InsertedColumn, InsertedRows, Literal};
-use wire_postgres::backend;
 
-use super::finisher::types_of;
 use super::steps::RowsToWrite;
 use super::{Outputs, Protected};
-use crate::finisher::{Described, FinisherRows};
-use crate::session::answers::{Expected, Writes};
+use crate::finisher::FinisherRows;
 use crate::session::found;
 use crate::session::gathering::{Gathering, merge_at, write_at};
 use crate::session::merging::{self, Run};
@@ -84,9 +80,7 @@ impl Protected {
         else {
             return Vec::new();
         };
-        let types = types_of(statement, &plan.query);
-        let described = self.pipeline.finisher().described(&plan.query.text, &types);
-        let described = described.ok().flatten();
+        let described = self.described_columns(statement, &plan.query);
         if let (Role::Update, Some(upsert)) = (at.role, &plan.upsert) {
             let described = described.as_ref().map(|own| own.row_description.as_slice());
             return found::passed_types(upsert, inserted, described.unwrap_or_default());
@@ -103,12 +97,7 @@ impl Protected {
         else {
             return Vec::new();
         };
-        let types = types_of(statement, &merge.query);
-        let described = self
-            .pipeline
-            .finisher()
-            .described(&merge.query.text, &types);
-        let described = described.ok().flatten();
+        let described = self.described_columns(statement, &merge.query);
         let types =
             described.and_then(|own| merging::types_of_clause(clause, &own.row_description).ok());
         // Otherwise the server says that it cannot determine a type.
@@ -127,16 +116,7 @@ impl Protected {
         let limits = (self.settings.context(), gathering.limits.bytes_max);
         let runs = merging::read_merged(&statement.plan, merge, rows, limits)?;
         let runs = runs.ok_or_else(|| gathering.too_many_bytes())?;
-        // In a Query nothing was described before.
-        let key = (
-            merge.query.text.as_str().into(),
-            types_of(&statement, &merge.query).as_ref().into(),
-        );
-        let described = Described {
-            parameter_types: types_of(&statement, &merge.query).to_vec(),
-            row_description: rows.row_description.clone(),
-        };
-        self.pipeline.finisher().keep_columns(key, described);
+        self.keep_columns(&statement, &merge.query, rows);
         // The server checks each statement, also that of a clause without rows.
         let names: Vec<Vec<u8>> = (0..merge.clauses.len())
             .map(|clause| self.prepare(&statement, at(&gathering, clause), outputs))
@@ -151,19 +131,7 @@ impl Protected {
         }
         self.locks.forget();
         let left = runs.iter().map(|run| run.rows.len()).sum();
-        if left == 0 {
-            let mut said = Vec::new();
-            backend::write_command_complete("MERGE 0", &mut said);
-            self.answers.push(Expected::ProxyReply(said));
-            return Ok(());
-        }
-        self.answers.push(Expected::Writes(Writes {
-            left,
-            count: 0,
-            verb: "MERGE",
-            shape: None,
-            others: VecDeque::new(),
-        }));
+        self.expect_writes(left, "MERGE", None);
         Ok(())
     }
 

@@ -182,13 +182,7 @@ impl Protected {
         let names = (bind.portal, name.as_slice());
         statement.write_bind(at, names, &inputs, &results, outputs.to_server)?;
         write_execute(bind.portal, 0, outputs.to_server);
-        self.answers.push(Expected::Writes(Writes {
-            left: 1,
-            count: 0,
-            verb: "UPDATE",
-            shape,
-            others: VecDeque::new(),
-        }));
+        self.expect_writes(1, "UPDATE", shape);
         self.locks.write_row(row, computation.columns(computed));
         Ok(true)
     }
@@ -245,21 +239,34 @@ impl Protected {
                 return Err(step.changes.too_many_bytes());
             }
         }
+        self.expect_writes(left, "UPDATE", shape);
+        if left > 0 {
+            self.note_written(step.changes);
+        }
+        Ok(())
+    }
+
+    /// Expects the answers to so many statements that were sent in place of one. Without any, the
+    /// proxy says so itself.
+    pub(super) fn expect_writes(
+        &mut self,
+        left: usize,
+        verb: &'static str,
+        shape: Option<Arc<Shape>>,
+    ) {
         if left == 0 {
             let mut said = Vec::new();
-            backend::write_command_complete("UPDATE 0", &mut said);
+            backend::write_command_complete(&format!("{verb} 0"), &mut said);
             self.answers.push(Expected::ProxyReply(said));
-            return Ok(());
+            return;
         }
         self.answers.push(Expected::Writes(Writes {
             left,
             count: 0,
-            verb: "UPDATE",
+            verb,
             shape,
             others: VecDeque::new(),
         }));
-        self.note_written(step.changes);
-        Ok(())
     }
 
     /// Caches the row that is written, if it is a single one.
