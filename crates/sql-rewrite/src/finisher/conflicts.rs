@@ -26,13 +26,13 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Assignment as Set, AssignmentTarget, BinaryOperator, DoUpdate, Expr, Ident, Insert, ObjectName,
-    OnConflict, OnConflictAction, OnInsert, Query, SelectItem, SetExpr, Statement, TableFactor,
-    TableObject, Update,
+    OnConflict, OnConflictAction, OnInsert, Query, SelectItem, Statement, TableFactor, TableObject,
+    Update,
 };
 
 use expressions::{EXCLUDED, Mentioned, Replaced, Unqualified, cast, mentions_excluded, singles};
 
-use super::legs::{self, ArrayColumn, ArrayType, ROW};
+use super::legs::{self, ArrayColumn, ArrayType, ROW, select_of};
 use super::targets::{Target, Value};
 use super::writes::note_types;
 use crate::analysis::{Analysis, OutColumn, Relation, Scope, template};
@@ -552,11 +552,4 @@ fn update_name(update: &Update) -> Result<Ident, Refusal> {
         _ => None,
     };
     name.ok_or_else(|| unsupported("a computed name"))
-}
-
-fn select_of(query: &mut Query) -> Result<&mut sqlparser::ast::Select, Refusal> {
-    match &mut *query.body {
-        SetExpr::Select(select) => Ok(select),
-        _ => Err(unsupported("a query that is no SELECT")),
-    }
 }

@@ -20,7 +20,7 @@ use super::Prepared;
 use super::conflicts::{Conflicts, RowUpdate};
 use super::lineage;
 use super::rows::{Cells, cast_of, expand_stars, width_of};
-use super::targets::{Target, Value};
+use super::targets::{Target, Value, check_width, column_of};
 use super::writes::note_types;
 use crate::analysis::{
     Analysis, Constant, Outputs, given_always, is_default, output_list, template,
@@ -32,7 +32,6 @@ use crate::{
     Refusal, Schema, Source, Table, Translated,
 };
 use sql_plan::{refuse, unsupported};
-use sqlstate::SqlState;
 
 /// The relation of the arrays in the statement for the server.
 const ROWS: &str = "strongroom_rows";
@@ -253,15 +252,11 @@ fn targets<'s>(
             );
         }
         (0, Some(width)) if width <= table.columns.len() => width,
-        (count, Some(width)) if width < count => {
-            return Err(refuse("INSERT has more target columns than expressions")
-                .with_state(SqlState::SYNTAX_ERROR));
+        (count, Some(width)) => {
+            check_width(count, width)?;
+            count
         }
-        (count, Some(width)) if width > count => {
-            return Err(refuse("INSERT has more expressions than target columns")
-                .with_state(SqlState::SYNTAX_ERROR));
-        }
-        (count, _) => count,
+        (count, None) => count,
     };
     let target = |name: ObjectName, column| Target {
         name,
@@ -276,23 +271,10 @@ fn targets<'s>(
         });
         return Ok(targets.collect());
     }
-    let targets = insert.columns.iter().map(|name| {
-        let (None, own) = schema
-            .dialect
-            .split(name)
-            .ok_or_else(|| unsupported("a computed name"))?
-        else {
-            return Err(unsupported("a field of a composite column"));
-        };
-        let index = table.position(&own).ok_or_else(|| {
-            refuse(format!(
-                "column {own:?} of relation {:?} does not exist",
-                table.name
-            ))
-            .with_state(SqlState::UNDEFINED_COLUMN)
-        })?;
-        Ok(target(name.clone(), &table.columns[index]))
-    });
+    let targets = insert
+        .columns
+        .iter()
+        .map(|name| Ok(target(name.clone(), column_of(name, table, schema)?)));
     targets.collect()
 }
 

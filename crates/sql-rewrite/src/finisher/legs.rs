@@ -111,6 +111,14 @@ pub(super) fn read(text: &str, dialect: Dialect) -> Result<Query, Refusal> {
     }
 }
 
+/// The `SELECT` that is the body of a query.
+pub(super) fn select_of(query: &mut Query) -> Result<&mut Select, Refusal> {
+    match &mut *query.body {
+        SetExpr::Select(select) => Ok(select),
+        _ => Err(unsupported("a query that is no SELECT")),
+    }
+}
+
 /// How a column of a relation is made from its array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ArrayColumn {

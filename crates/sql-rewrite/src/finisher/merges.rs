@@ -15,15 +15,15 @@ mod clauses;
 mod reduction;
 
 use sqlparser::ast::{
-    CaseWhen, Delete, Expr, Ident, Insert, Join, Merge, ObjectName, Query, Select, SelectItem,
-    SetExpr, Statement, TableFactor, Update,
+    CaseWhen, Delete, Expr, Ident, Insert, Join, Merge, ObjectName, SelectItem, Statement,
+    TableFactor, Update,
 };
 
 use clauses::{Action, Clause, Clauses};
 
 use super::Prepared;
 use super::inserts;
-use super::legs;
+use super::legs::{self, select_of};
 use super::lineage::{self, Origin};
 use super::targets::{Target, Value};
 use crate::analysis::{Analysis, template};
@@ -427,12 +427,5 @@ fn case(arms: Vec<(Expr, Expr)>, otherwise: Option<Expr>) -> Result<Expr, Refusa
             else_result: otherwise.map(Box::new),
         }),
         _ => Err(unsupported("CASE")),
-    }
-}
-
-fn select_of(query: &mut Query) -> Result<&mut Select, Refusal> {
-    match &mut *query.body {
-        SetExpr::Select(select) => Ok(select),
-        _ => Err(unsupported("a query that is no SELECT")),
     }
 }

@@ -11,10 +11,11 @@
 
 use sqlparser::ast::{
     Assignment as Set, Delete, Distinct, Expr, FromTable, Ident, LockClause, Query, SelectItem,
-    SetExpr, Statement, TableFactor, TableWithJoins, Update, UpdateTableFromKind,
+    Statement, TableFactor, TableWithJoins, Update, UpdateTableFromKind,
 };
 
 use super::Prepared;
+use super::legs::select_of;
 use crate::analysis::{Analysis, Constant, Outputs, Relation, Scope, output_list, template};
 use crate::dialect::marks;
 use crate::dialect::postgres::finisher;
@@ -179,13 +180,6 @@ fn skeleton(dialect: Dialect) -> Result<Query, Refusal> {
     match dialect.parse("SELECT 1 FROM a FOR UPDATE") {
         Ok(Statement::Query(query)) => Ok(*query),
         _ => Err(unsupported("a query that locks rows")),
-    }
-}
-
-fn select_of(query: &mut Query) -> Result<&mut sqlparser::ast::Select, Refusal> {
-    match &mut *query.body {
-        SetExpr::Select(select) => Ok(select),
-        _ => Err(unsupported("a query that is no SELECT")),
     }
 }
 

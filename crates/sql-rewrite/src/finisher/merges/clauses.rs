@@ -12,7 +12,7 @@ use super::reduction::name_of;
 use crate::analysis::{Constant, given_always, is_default};
 use crate::dialect::postgres::finisher;
 use crate::finisher::inserts::{cast_constant, default_of};
-use crate::finisher::targets::{Target, Value};
+use crate::finisher::targets::{Target, Value, check_width, column_of};
 use crate::walk;
 use crate::{Column, ProtectedColumn, Refusal, Schema, Table};
 use sql_plan::{refuse, unsupported};
@@ -272,13 +272,7 @@ fn inserted<'s>(
         }
         false => columns.clone(),
     };
-    if named.len() != row.len() {
-        let message = match named.len() < row.len() {
-            true => "INSERT has more expressions than target columns",
-            false => "INSERT has more target columns than expressions",
-        };
-        return Err(refuse(message).with_state(SqlState::SYNTAX_ERROR));
-    }
+    check_width(named.len(), row.len())?;
     let mut written: Vec<Written> = Vec::new();
     for (name, value) in named.into_iter().zip(row) {
         let column = column_of(&name, table, schema)?;
@@ -289,21 +283,6 @@ fn inserted<'s>(
         written.push(value_of((name, column), value, (table, schema), false)?);
     }
     Ok(written)
-}
-
-fn column_of<'s>(
-    name: &ObjectName,
-    table: &'s Table,
-    schema: &Schema,
-) -> Result<&'s Column, Refusal> {
-    let Some((None, own)) = schema.dialect.split(name) else {
-        return Err(unsupported("a field of a composite column"));
-    };
-    let index = table.position(&own).ok_or_else(|| {
-        let message = format!("column {own:?} of relation {:?} does not exist", table.name);
-        refuse(message).with_state(SqlState::UNDEFINED_COLUMN)
-    })?;
-    Ok(&table.columns[index])
 }
 
 /// Decides who computes a value.
