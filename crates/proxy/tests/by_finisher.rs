@@ -4,9 +4,8 @@ use std::thread;
 use std::time::Duration;
 
 use postgres::Client;
-use postgres::error::SqlState;
 
-use crate::common::texts::answer;
+use crate::common::texts::{answer, code};
 use crate::common::wire::{SYNC, Session, put_text};
 use crate::common::{Setup, with_finish};
 
@@ -41,10 +40,6 @@ fn start_with(more: &str) -> Option<Setup> {
 
 fn start() -> Option<Setup> {
     start_with("")
-}
-
-fn code(error: &postgres::Error) -> &str {
-    error.code().map_or("none", SqlState::code)
 }
 
 fn years(client: &mut Client) -> Vec<String> {

@@ -2,10 +2,9 @@
 //! sees of them. What ordinary statements answer is in `everyday/inserted.rs`.
 
 use postgres::Client;
-use postgres::error::SqlState;
 
 use crate::common::Setup;
-use crate::common::texts::answer;
+use crate::common::texts::{answer, code};
 
 const RULES: &str = r#"
 [columns.item]
@@ -40,10 +39,6 @@ fn start() -> Option<(Setup, Client)> {
         .batch_execute("CREATE TABLE plain (number integer, word text)")
         .expect("made");
     Some((setup, client))
-}
-
-fn code(error: &postgres::Error) -> &str {
-    error.code().map_or("none", SqlState::code)
 }
 
 /// The same of both tables.

@@ -3,11 +3,10 @@
 
 use std::thread;
 
-use postgres::error::SqlState;
 use postgres::{Client, SimpleQueryMessage};
 
 use crate::common::Setup;
-use crate::common::texts::{answer, assert_refused};
+use crate::common::texts::{answer, assert_not_visible, assert_refused, code};
 use crate::common::wire::Session;
 
 const RULES: &str = r#"
@@ -33,10 +32,6 @@ fn start() -> Option<(Setup, Client)> {
         client.batch_execute(text).expect(text);
     }
     Some((setup, client))
-}
-
-fn code(error: &postgres::Error) -> &str {
-    error.code().map_or("none", SqlState::code)
 }
 
 const COUNTED: &str = "MERGE INTO item USING (VALUES ($1::text, $2::bigint)) AS s (code, count) ON \
@@ -159,19 +154,7 @@ fn a_row_of_another_transaction_is_waited_for() {
     let rows = answer(&mut second, "SELECT count FROM item WHERE code = 'CANARYa'");
     assert_eq!(rows.expect("rows"), ["8"]);
     // A snapshot from before cannot see what has changed.
-    let mut transaction = second
-        .build_transaction()
-        .isolation_level(postgres::IsolationLevel::RepeatableRead)
-        .start()
-        .expect("begun");
-    transaction.query("SELECT 1", &[]).expect("a snapshot");
-    first
-        .execute(COUNTED, &[&"CANARYb", &1_i64])
-        .expect("updated");
-    let error = transaction
-        .execute(COUNTED, &[&"CANARYb", &1_i64])
-        .expect_err("not visible");
-    assert_eq!(code(&error), "40001");
+    assert_not_visible(&mut first, &mut second, COUNTED, &[&"CANARYb", &1_i64]);
 }
 
 #[test]

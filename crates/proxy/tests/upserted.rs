@@ -4,10 +4,9 @@
 use std::thread;
 
 use postgres::Client;
-use postgres::error::SqlState;
 
 use crate::common::Setup;
-use crate::common::texts::answer;
+use crate::common::texts::{answer, assert_not_visible, code};
 
 const RULES: &str = r#"
 [columns.item]
@@ -26,10 +25,6 @@ fn start() -> Option<(Setup, Client)> {
                 count bigint, stamp integer DEFAULT 3)";
     client.batch_execute(text).expect(text);
     Some((setup, client))
-}
-
-fn code(error: &postgres::Error) -> &str {
-    error.code().map_or("none", SqlState::code)
 }
 
 const COUNTED: &str = "INSERT INTO item (code, count) VALUES ($1, $2) ON CONFLICT (code) DO UPDATE \
@@ -91,19 +86,7 @@ fn a_row_of_another_transaction_is_waited_for() {
     let rows = answer(&mut second, "SELECT count FROM item").expect("rows");
     assert_eq!(rows, ["7"]);
     // A snapshot from before cannot see the row.
-    let mut transaction = second
-        .build_transaction()
-        .isolation_level(postgres::IsolationLevel::RepeatableRead)
-        .start()
-        .expect("begun");
-    transaction.query("SELECT 1", &[]).expect("a snapshot");
-    first
-        .execute(COUNTED, &[&"CANARYb", &1_i64])
-        .expect("inserted");
-    let error = transaction
-        .execute(COUNTED, &[&"CANARYb", &1_i64])
-        .expect_err("not visible");
-    assert_eq!(code(&error), "40001");
+    assert_not_visible(&mut first, &mut second, COUNTED, &[&"CANARYb", &1_i64]);
 }
 
 #[test]

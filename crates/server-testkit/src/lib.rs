@@ -28,7 +28,7 @@ const DEBIAN: &str = "/usr/lib/postgresql";
 const NOBODY: u32 = 65534;
 /// Linux's folder of files in memory.
 const MEMORY: &str = "/dev/shm";
-/// Some servers run at once, and one takes 50 MB at most.
+/// Some servers run at once, and one takes 200 MB at most.
 const MEMORY_FREE_MIN: u64 = 1 << 30;
 /// A server needs about a second to start; a busy machine gets a minute.
 const START_WITHIN: Duration = Duration::from_secs(60);

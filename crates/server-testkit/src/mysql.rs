@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::{START_WITHIN, command, free_port, give_away, put};
+use crate::{START_WITHIN, command, free_port, give_away, put, temporary_folder};
 
 /// Which of the two products with one protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl MySql {
     /// If it does not start, since a test cannot go on.
     pub fn start(brand: Brand, arguments: &[&str], files: &[(&str, &[u8])], sql: &str) -> Self {
         let program = brand.server().expect("ask is_installed() first");
-        let folder = TempDir::new().expect("a temporary folder");
+        let folder = temporary_folder();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("own folder");
         give_away(folder.path());
         initialise(brand, folder.path());

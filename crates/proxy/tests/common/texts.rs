@@ -3,7 +3,7 @@
 use postgres::error::SqlState;
 use postgres::types::private::BytesMut;
 use postgres::types::{Format, IsNull, ToSql, Type};
-use postgres::{Client, Error, SimpleQueryMessage};
+use postgres::{Client, Error, IsolationLevel, SimpleQueryMessage};
 
 /// A parameter that is sent as text, of whatever type it is asked for.
 #[derive(Debug)]
@@ -53,4 +53,31 @@ pub fn assert_refused(client: &mut Client, text: &str) {
         Some(&SqlState::FEATURE_NOT_SUPPORTED),
         "{text}: {error:?}"
     );
+}
+
+/// The SQLSTATE of an error; none: it does not come from the proxy or the server.
+pub fn code(error: &Error) -> &str {
+    error.code().map_or("none", SqlState::code)
+}
+
+/// A statement of a transaction whose snapshot is older than what another session has written fails
+/// with 40001.
+#[track_caller]
+pub fn assert_not_visible(
+    writer: &mut Client,
+    other: &mut Client,
+    statement: &str,
+    parameters: &[&(dyn ToSql + Sync)],
+) {
+    let mut transaction = other
+        .build_transaction()
+        .isolation_level(IsolationLevel::RepeatableRead)
+        .start()
+        .expect("begun");
+    transaction.query("SELECT 1", &[]).expect("a snapshot");
+    writer.execute(statement, parameters).expect("written");
+    let error = transaction
+        .execute(statement, parameters)
+        .expect_err("not visible");
+    assert_eq!(code(&error), "40001");
 }
