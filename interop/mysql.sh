@@ -3,9 +3,9 @@
 # $password. `mariadb_at PORT ARGUMENTS...` runs the server's own client; skips where there is no MariaDB.
 set -euo pipefail
 
-program=${STRONGROOM_PROGRAM:?path of the program}
-here=$(cd "$(dirname "$0")" && pwd)
-name=$(basename "$here")
+source "$(dirname "${BASH_SOURCE[0]}")/started.sh"
+# MariaDB leaves the other signal to debuggers.
+stop_signal=TERM
 password='p@ss/59d2 word'
 
 for needed in mariadb mariadb-dump mariadb-install-db; do
@@ -15,28 +15,6 @@ for needed in mariadb mariadb-dump mariadb-install-db; do
     fi
 done
 server=$(command -v mariadbd || echo /usr/sbin/mariadbd)
-
-folder=$(mktemp -d)
-chmod 755 "$folder"
-pids=()
-stop() {
-    local pid
-    for pid in "${pids[@]}"; do
-        kill -TERM "$pid" 2>/dev/null || true
-    done
-    for pid in "${pids[@]}"; do
-        wait "$pid" 2>/dev/null || true
-    done
-    rm -rf "$folder"
-}
-trap stop EXIT
-
-# fail WHY...: prints the end of the logs of server and proxy, and fails.
-fail() {
-    echo "$name: $*" >&2
-    tail -n 20 "$folder/start.log" 2>/dev/null | cut -c 1-400 >&2 || true
-    exit 1
-}
 
 # expect WHAT WANTED FOUND
 expect() {

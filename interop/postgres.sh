@@ -8,10 +8,8 @@
 # configuration. The file $scratch is removed in the end, too.
 set -euo pipefail
 
-program=${STRONGROOM_PROGRAM:?path of the program}
-here=$(cd "$(dirname "$0")" && pwd)
+source "$(dirname "${BASH_SOURCE[0]}")/started.sh"
 interop=$(dirname "$here")
-name=$(basename "$here")
 canary=canary-59d2-in-plain-text
 [[ -v canaries ]] || canaries=("$canary" 9007199254740993 1990-02-28)
 logged=${logged:-person}
@@ -22,31 +20,7 @@ with_logins=${with_logins:-}
 password='p@ss/59d2 word'
 password_in_url=p%40ss%2F59d2%20word
 
-folder=$(mktemp -d)
-chmod 755 "$folder"
-pids=()
-stop() {
-    local pid
-    for pid in "${pids[@]}"; do
-        kill -INT "$pid" 2>/dev/null || true
-    done
-    for pid in "${pids[@]}"; do
-        wait "$pid" 2>/dev/null || true
-    done
-    rm -rf "$folder" ${scratch:+"$scratch"}
-}
-trap stop EXIT
 unset "${!PG@}"
-
-# fail WHY...: prints the end of the logs of server and proxy, and fails.
-fail() {
-    echo "$name: $*" >&2
-    if [[ -s $folder/start.log ]]; then
-        echo "$name: logged last:" >&2
-        tail -n 20 "$folder/start.log" | cut -c 1-400 >&2
-    fi
-    exit 1
-}
 
 # The folder of PostgreSQL's programs, found as in the tests.
 server_programs() {
