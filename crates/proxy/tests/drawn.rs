@@ -3,7 +3,7 @@
 use postgres::Client;
 use server_testkit::Postgres;
 
-use crate::common::texts::{Text, answer};
+use crate::common::texts::{Text, answer, code};
 use crate::common::{Setup, client_of};
 
 const RULES: &str = "\
@@ -66,7 +66,10 @@ impl Twins {
     fn same(&mut self, text: &str) -> Vec<String> {
         let said = |client: &mut Client| {
             answer(client, text).map_err(|error| {
-                let error = error.as_db_error().expect("of a server").clone();
+                let error = error
+                    .as_db_error()
+                    .unwrap_or_else(|| panic!("{text}: {error:?}"))
+                    .clone();
                 (error.code().code().to_owned(), error.message().to_owned())
             })
         };
@@ -131,6 +134,49 @@ fn values_are_drawn_as_the_server_would_draw_them() {
     ] {
         twins.same(text);
     }
+}
+
+/// What Django and others send after rows with keys of their own were inserted.
+#[test]
+fn sequences_are_set_to_what_tables_have() {
+    let Some(mut twins) = begin("finisher") else {
+        return;
+    };
+    for text in [
+        "INSERT INTO person VALUES (77, 'CANARY e', 5), (70, 'CANARY f', 6)",
+        "SELECT setval(pg_get_serial_sequence('\"person\"','id'), coalesce(max(\"id\"), 1), \
+         max(\"id\") IS NOT null) FROM \"person\"",
+        "INSERT INTO person (name) VALUES ('CANARY g') RETURNING id",
+        "SELECT setval('person_id_seq', (SELECT max(id) FROM person) + 10)",
+        "INSERT INTO person (name) VALUES ('CANARY h') RETURNING id",
+        "SELECT pg_catalog.setval('person_id_seq'::regclass, count(*) * 200, false) AS number \
+         FROM person",
+        "INSERT INTO person (name) VALUES ('CANARY i') RETURNING id",
+        "SELECT setval('person_id_seq', id) FROM person",
+        "SELECT setval(pg_get_serial_sequence('visit', 'id'), coalesce(max(id), 1), false) FROM visit",
+        "INSERT INTO visit (person) VALUES (77) RETURNING id",
+        "SELECT setval('missing', max(id)) FROM person",
+        "SELECT setval('person_id_seq', max(id) - 1000) FROM person",
+    ] {
+        twins.same(text);
+    }
+    let text = "SELECT setval('person_id_seq', max(id) + $1::integer) FROM person";
+    let set = |client: &mut Client| {
+        let row = client.query_one(text, &[&3]).expect(text);
+        row.get::<_, i64>(0)
+    };
+    assert_eq!(set(&mut twins.own), set(&mut twins.twin));
+    for text in [
+        "SELECT setval('person_id_seq', max(length(name))) FROM person",
+        "SELECT setval('person_id_seq', max(id)) FROM person WHERE name = 'CANARY g'",
+        "SELECT setval('person_id_seq', max(person)) FROM visit",
+        "SELECT setval('person_id_seq', max(p.id)) FROM person p JOIN visit v ON p.id = v.person",
+        "SELECT setval('person_id_seq', (SELECT id FROM person ORDER BY name LIMIT 1))",
+    ] {
+        let error = answer(&mut twins.own, text).expect_err(text);
+        assert_eq!(code(&error), "0A000", "{text}: {error}");
+    }
+    twins.setup.assert_unseen(&["CANARY"]);
 }
 
 #[test]

@@ -78,8 +78,8 @@ pub struct ServerText {
     pub text: String,
     /// The hole of each parameter, by index.
     pub slots: Vec<usize>,
-    /// Whether the text contains RETURNING, so that a statement that writes may return rows.
-    pub has_returning: bool,
+    /// Whether it may return rows. When unsure: yes.
+    pub may_return_rows: bool,
 }
 
 impl TextPlan {
@@ -367,7 +367,8 @@ impl ServerText {
             dialect.write_hole(slot, out);
         });
         Self {
-            has_returning: text.to_ascii_uppercase().contains("RETURNING"),
+            may_return_rows: !translated.outputs.is_empty()
+                || text.to_ascii_uppercase().contains("RETURNING"),
             text,
             slots,
         }

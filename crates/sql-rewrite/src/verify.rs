@@ -25,6 +25,7 @@ mod label;
 mod merged;
 mod names;
 mod query;
+mod sequences;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -130,6 +131,9 @@ fn of_finisher_write(plan: &FinisherWrite, schema: &Schema) -> Result<(), Doubt>
     check_outputs(&plan.write.outputs, &columns, &labels)?;
     hidden.extend(hidden_by(&plan.write.holes));
     if let Some(inserted) = &plan.inserted {
+        if sequences::check(plan, inserted, schema)? {
+            return labels.check_hidden(&hidden);
+        }
         inserted::check(plan, inserted, schema.dialect)?;
         if let Some(upsert) = &plan.upsert {
             hidden.extend(conflicts::check(plan, (upsert, inserted), &mut labels)?);

@@ -35,7 +35,7 @@ fn format_of(inputs: &Inputs<'_>, number: usize) -> i16 {
 /// Whether a statement may return rows. When unsure: yes.
 pub(super) fn may_return_rows(statement: &Statement, at: ServerStatement) -> bool {
     let text = statement.plan.server_text(at);
-    matches!(at.role, Role::Read | Role::Only) || text.is_some_and(|text| text.has_returning)
+    matches!(at.role, Role::Read | Role::Only) || text.is_some_and(|text| text.may_return_rows)
 }
 
 /// The messages of a prepared statement.

@@ -12,6 +12,7 @@ use sqlparser::ast::{
     TableFactor, TableWithJoins, Visitor,
 };
 
+use crate::dialect::postgres::finisher;
 use crate::walk;
 use crate::{Schema, Table};
 
@@ -83,7 +84,8 @@ impl<'a> Scope<'a> {
         };
         let mut joins = Vec::new();
         let mut own = vec![Vec::new(); sources.len()];
-        for (condition, only) in conditions {
+        let certain = |(condition, _): &(&Expr, Option<usize>)| !finisher::is_of_chance(condition);
+        for (condition, only) in conditions.into_iter().filter(certain) {
             for (index, source) in sources.iter().enumerate() {
                 if !may_restrict(source, only) {
                     continue;

@@ -7,7 +7,7 @@
 use column_value::OpaqueType;
 use sqlparser::ast::{
     BinaryOperator, Expr, Ident, LockClause, ObjectName, Query, Select, SelectItem, SetExpr,
-    SetOperator, SetQuantifier, Statement, Value, With,
+    SetOperator, SetQuantifier, Statement, TableFactor, TableSampleKind, Value, With,
 };
 
 use super::semi_joins::SemiJoin;
@@ -34,6 +34,8 @@ pub(super) struct Leg {
     pub table: (String, String),
     /// Indices of its columns.
     pub columns: Vec<usize>,
+    /// The rows of it that the server is to choose by chance.
+    pub sample: Option<TableSampleKind>,
     /// Conditions that the server may evaluate.
     pub conditions: Vec<Expr>,
     /// Tables in which each row needs a partner, if the server can tell.
@@ -69,6 +71,8 @@ impl Leg {
     pub fn fetches_the_same(&self, other: &Self) -> bool {
         !self.is_located
             && !other.is_located
+            && self.sample.is_none()
+            && other.sample.is_none()
             && self.table == other.table
             && self.columns == other.columns
             && self.conditions == other.conditions
@@ -99,7 +103,13 @@ impl Leg {
             columns.join(", "),
             self.name
         );
-        read(&text, dialect)
+        let mut query = read(&text, dialect)?;
+        for from in &mut select_of(&mut query)?.from {
+            if let TableFactor::Table { sample, .. } = &mut from.relation {
+                sample.clone_from(&self.sample);
+            }
+        }
+        Ok(query)
     }
 }
 

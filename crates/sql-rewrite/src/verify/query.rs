@@ -4,7 +4,7 @@ use sqlparser::ast::{
     Cte, Distinct, Expr, Fetch, FunctionArg, FunctionArgExpr, GroupByExpr, Join, JoinConstraint,
     JoinOperator, LimitClause, NamedWindowDefinition, NamedWindowExpr, ObjectName, OrderBy,
     OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement,
-    TableAlias, TableFactor, TableWithJoins, Values, With,
+    TableAlias, TableFactor, TableSampleKind, TableWithJoins, Values, With,
 };
 
 use super::label::Label;
@@ -385,8 +385,14 @@ impl Verifier<'_, '_> {
                 name,
                 alias,
                 args: None,
+                sample,
                 ..
             } => {
+                if let Some(TableSampleKind::AfterTableAlias(sample)) = sample
+                    && let Some(quantity) = &sample.quantity
+                {
+                    self.label(&quantity.value, &Scope::default())?;
+                }
                 let (name, columns) = self.table(name)?;
                 (name, columns, alias.as_ref())
             }
