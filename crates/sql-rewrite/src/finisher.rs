@@ -23,6 +23,7 @@ mod locked;
 pub(crate) mod merges;
 mod rows;
 mod semi_joins;
+mod sequences;
 mod targets;
 pub(crate) mod writes;
 
@@ -52,6 +53,9 @@ use semi_joins::SemiJoin;
 pub(crate) fn of_query(query: &Query, schema: &Schema) -> Result<Plan, Refusal> {
     if let SetExpr::Insert(_) = *query.body {
         return inserts::of_with(query, schema);
+    }
+    if let Some(plan) = sequences::of_query(query, schema)? {
+        return Ok(plan);
     }
     finisher::check(query, schema)?;
     let prepared = Prepared::new(query.clone(), None, schema)?;
@@ -438,6 +442,7 @@ impl<'s> Occurrences<'s> {
             name,
             alias,
             args: None,
+            sample,
             ..
         } = factor
         else {
@@ -465,6 +470,7 @@ impl<'s> Occurrences<'s> {
             alias: alias.name.clone(),
             table: (table.schema.clone(), table.name.clone()),
             columns: self.columns(table),
+            sample: sample.take(),
             conditions,
             partners,
             is_located: self.target == Some(at),

@@ -18,6 +18,7 @@ mod increment;
 mod inline;
 mod locks;
 mod mention;
+mod sampled;
 mod schema;
 mod statement;
 pub mod suggest;

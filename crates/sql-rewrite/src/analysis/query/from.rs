@@ -13,6 +13,7 @@ use super::super::{Analysis, OutColumn, Relation, Scope};
 use super::Outputs;
 use crate::analysis::query_context::{QueryContext, Targets};
 use crate::dialect::marks;
+use crate::sampled::is_of_numbers;
 use crate::{Dialect, Refusal, RelationKind, Table, Use};
 use sql_plan::{refuse, unsupported};
 
@@ -133,9 +134,13 @@ impl Analysis<'_> {
                 with_ordinality: false,
                 partitions,
                 json_path: None,
-                sample: None,
+                sample,
                 index_hints,
-            } if with_hints.is_empty() && partitions.is_empty() && index_hints.is_empty() => {
+            } if with_hints.is_empty()
+                && partitions.is_empty()
+                && index_hints.is_empty()
+                && sample.as_ref().is_none_or(is_of_numbers) =>
+            {
                 let relation = match args {
                     None => self.table(name, alias.as_ref())?,
                     Some(TableFunctionArgs {

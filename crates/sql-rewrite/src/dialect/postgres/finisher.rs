@@ -4,7 +4,9 @@
 //! A function that is not listed is left to the server, or the statement is refused. The finisher's
 //! role may not call more either, as a second wall.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
+use std::sync::LazyLock;
 
 use sqlparser::ast::{
     DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
@@ -15,6 +17,7 @@ use sqlparser::ast::{
 use super::names::{FUNCTION_WORDS, SYSTEM_COLUMNS, builtin, folded};
 use super::parse;
 use crate::analysis::Constant;
+use crate::sampled::is_of_numbers;
 use crate::walk;
 use crate::{Refusal, Schema};
 use sql_plan::unsupported;
@@ -57,9 +60,35 @@ const PURE: &str = "\
     trim_scale trunc ts_headline ts_rank ts_rank_cd tsrange tstzrange unistr unnest upper \
     upper_inc upper_inf var_pop var_samp variance websearch_to_tsquery width_bucket";
 
+/// More of them, which hardly anybody calls by name: those behind operators and casts, and of rare
+/// types. Every variant is immutable.
+const RARE: &str = include_str!("immutable_functions.txt");
+
+/// Functions that give anything: nobody can tell who evaluated them.
+const OF_CHANCE: [&str; 2] = ["gen_random_uuid", "random"];
+
 /// Whether a function depends on its arguments alone.
 fn is_pure(name: &str) -> bool {
-    PURE.split_whitespace().any(|own| own == name)
+    static ALL: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+        let all = PURE.split_whitespace().chain(RARE.split_whitespace());
+        all.collect()
+    });
+    ALL.contains(name)
+}
+
+/// Whether a condition holds by chance, so that it must be evaluated once for each row.
+pub(crate) fn is_of_chance(condition: &Expr) -> bool {
+    walk::expressions(condition, |part| {
+        let name = match part {
+            Expr::Function(function) => builtin(&function.name),
+            _ => None,
+        };
+        match name.is_some_and(|name| OF_CHANCE.contains(&name.as_str())) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    })
+    .is_break()
 }
 
 /// What the server says of the moment and of the session: name, expression of the server, its type.
@@ -77,6 +106,23 @@ const OF_SERVER: &[(&str, &str, &str)] = &[
         "timestamp with time zone",
     ),
     ("current_user", "CURRENT_USER", "name"),
+    (
+        "getdatabaseencoding",
+        "pg_catalog.getdatabaseencoding()",
+        "name",
+    ),
+    ("inet_client_addr", "pg_catalog.inet_client_addr()", "inet"),
+    (
+        "inet_client_port",
+        "pg_catalog.inet_client_port()",
+        "integer",
+    ),
+    ("inet_server_addr", "pg_catalog.inet_server_addr()", "inet"),
+    (
+        "inet_server_port",
+        "pg_catalog.inet_server_port()",
+        "integer",
+    ),
     ("localtime", "LOCALTIME", "time without time zone"),
     (
         "localtimestamp",
@@ -85,6 +131,32 @@ const OF_SERVER: &[(&str, &str, &str)] = &[
     ),
     ("now", "pg_catalog.now()", "timestamp with time zone"),
     ("pg_backend_pid", "pg_catalog.pg_backend_pid()", "integer"),
+    (
+        "pg_client_encoding",
+        "pg_catalog.pg_client_encoding()",
+        "name",
+    ),
+    (
+        "pg_conf_load_time",
+        "pg_catalog.pg_conf_load_time()",
+        "timestamp with time zone",
+    ),
+    (
+        "pg_current_xact_id",
+        "pg_catalog.pg_current_xact_id()",
+        "xid8",
+    ),
+    ("pg_my_temp_schema", "pg_catalog.pg_my_temp_schema()", "oid"),
+    (
+        "pg_postmaster_start_time",
+        "pg_catalog.pg_postmaster_start_time()",
+        "timestamp with time zone",
+    ),
+    (
+        "pg_trigger_depth",
+        "pg_catalog.pg_trigger_depth()",
+        "integer",
+    ),
     ("session_user", "SESSION_USER", "name"),
     (
         "statement_timestamp",
@@ -96,7 +168,9 @@ const OF_SERVER: &[(&str, &str, &str)] = &[
         "pg_catalog.transaction_timestamp()",
         "timestamp with time zone",
     ),
+    ("txid_current", "pg_catalog.txid_current()", "bigint"),
     ("user", "CURRENT_USER", "name"),
+    ("version", "pg_catalog.version()", "text"),
 ];
 
 /// Types whose texts depend on the catalogues of the server.
@@ -327,7 +401,8 @@ struct Check<'a> {
 impl Check<'_> {
     fn function(&self, name: &ObjectName) -> Result<(), Refusal> {
         let is_known = builtin(name).is_some_and(|name| {
-            is_pure(&name) && !self.schema.catalogue.finisher.shadows.contains(&name)
+            (is_pure(&name) || OF_CHANCE.contains(&name.as_str()))
+                && !self.schema.catalogue.finisher.shadows.contains(&name)
         });
         if is_known {
             return Ok(());
@@ -389,11 +464,11 @@ impl Visitor for Check<'_> {
             | TableFactor::Function { name, .. } => self.function(name),
             TableFactor::Table {
                 args: None,
-                sample: None,
+                sample,
                 version: None,
                 ..
-            }
-            | TableFactor::Derived { .. }
+            } if sample.as_ref().is_none_or(is_of_numbers) => Ok(()),
+            TableFactor::Derived { .. }
             | TableFactor::UNNEST { .. }
             | TableFactor::NestedJoin { .. } => Ok(()),
             _ => Err(unsupported(
@@ -522,12 +597,15 @@ mod tests {
             return;
         }
         let server = server_testkit::Postgres::start();
-        let pure: Vec<&str> = PURE.split_whitespace().collect();
-        let is_pure = |name: &String| pure.contains(&name.as_str());
+        let is_pure = |name: &String| is_pure(name);
         let volatile = names(&server, "provolatile = 'v'");
         assert!(volatile.iter().any(|name| name == "random"));
         let wrong: Vec<_> = volatile.iter().filter(|name| is_pure(name)).collect();
         assert!(wrong.is_empty(), "depend on more: {wrong:?}");
+        let stable = names(&server, "provolatile <> 'i'");
+        let rare: Vec<&str> = RARE.split_whitespace().collect();
+        let wrong = stable.iter().filter(|name| rare.contains(&name.as_str()));
+        assert_eq!(wrong.count(), 0, "functions of the list are not immutable");
         // A window function has OVER, an aggregate of the same name WITHIN GROUP.
         let of_rows = names(
             &server,
