@@ -3,13 +3,15 @@
 
 use column_value::LogicalType;
 
+mod sequences;
+
 use super::check;
 use crate::{
     Column, ColumnId, Effects, FinisherMerge, FinisherQuery, Form, Hole, InsertedColumn,
     InsertedRows, Literal, MergeClause, Mode, Output, OutputKind, Piece, Plan, ProtectedColumn,
     Purpose, RelationKind, Schema, Source, Table, Template, Translated,
 };
-use sql_plan::{Element, FetchedColumnPlan, FetchedRelation};
+use sql_plan::{Draws, Element, FetchedColumnPlan, FetchedRelation};
 
 const NAME: ColumnId = ColumnId(0);
 const MAIL: ColumnId = ColumnId(1);
