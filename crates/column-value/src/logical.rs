@@ -140,6 +140,11 @@ impl LogicalType {
         matches!(self, Self::Text | Self::Varchar(_) | Self::Char(_))
     }
 
+    /// Whether its values are days or moments, which PostgreSQL compares with each other.
+    pub fn is_moment(self) -> bool {
+        matches!(self, Self::Date | Self::Timestamp(_) | Self::TimestampTz(_))
+    }
+
     /// Whether `+`, `SUM` and `AVG` are defined on the type.
     pub fn is_number(self) -> bool {
         matches!(

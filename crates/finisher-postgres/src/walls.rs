@@ -247,7 +247,8 @@ pub(crate) async fn wall_in(owner: &mut Connection) -> Result<(), FinisherError>
 }
 
 /// The functions that no query may call: those that are volatile, that read tables or settings, or
-/// that tell of the server. Not those that give chance alone, nor those behind types, operators and casts, all of which compute.
+/// that tell of the server. Not those that give chance alone, nor those behind types, operators and
+/// casts, all of which compute.
 const FORBIDDEN: &str = r"
 SELECT p.oid::regprocedure FROM pg_proc p
 WHERE p.pronamespace = 'pg_catalog'::regnamespace
@@ -258,7 +259,8 @@ WHERE p.pronamespace = 'pg_catalog'::regnamespace
     OR p.proname IN ('col_description', 'obj_description', 'shobj_description', 'version',
       'getdatabaseencoding', 'getpgusername', 'mxid_age', 'ts_debug'))
   AND p.proname NOT IN ('pg_typeof', 'pg_collation_for', 'pg_column_size', 'pg_size_pretty',
-    'pg_input_is_valid', 'pg_input_error_info', 'pg_basetype', 'random', 'gen_random_uuid')
+    'pg_input_is_valid', 'pg_input_error_info', 'pg_basetype', 'random',
+    'gen_random_uuid')
   AND NOT EXISTS (SELECT FROM pg_type t WHERE p.oid IN (t.typinput, t.typoutput, t.typreceive,
     t.typsend, t.typmodin, t.typmodout, t.typanalyze))
   AND NOT EXISTS (SELECT FROM pg_operator o WHERE p.oid IN (o.oprcode, o.oprrest, o.oprjoin))

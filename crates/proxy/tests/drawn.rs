@@ -153,7 +153,8 @@ fn sequences_are_set_to_what_tables_have() {
          FROM person",
         "INSERT INTO person (name) VALUES ('CANARY i') RETURNING id",
         "SELECT setval('person_id_seq', id) FROM person",
-        "SELECT setval(pg_get_serial_sequence('visit', 'id'), coalesce(max(id), 1), false) FROM visit",
+        "SELECT setval(pg_get_serial_sequence('visit', 'id'), coalesce(max(id), 1), false) \
+         FROM visit",
         "INSERT INTO visit (person) VALUES (77) RETURNING id",
         "SELECT setval('missing', max(id)) FROM person",
         "SELECT setval('person_id_seq', max(id) - 1000) FROM person",

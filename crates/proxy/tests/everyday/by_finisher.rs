@@ -18,10 +18,11 @@ pub const STATEMENTS: &[&str] = &[
     "SELECT id FROM account WHERE day BETWEEN $1::date - 400 AND $1 ORDER BY id ## 2001-02-03",
     "SELECT id FROM account WHERE day < '2001-02-03 12:00'::timestamp ORDER BY id",
     "SELECT a.id FROM account a WHERE (SELECT max(day) FROM account) >= now() ORDER BY id",
-    "SELECT a.id FROM account a WHERE (SELECT max(day) FROM account) = a.day::timestamp ORDER BY id",
+    "SELECT a.id FROM account a WHERE (SELECT max(day) FROM account) = a.day::timestamp ORDER \
+     BY id",
     // What the server says of itself, and chance.
-    "SELECT id, version(), pg_trigger_depth(), inet_server_port() > 0 FROM account WHERE score + 1 > \
-     2 ORDER BY id",
+    "SELECT id, version(), pg_trigger_depth(), inet_server_port() > 0 FROM account WHERE score + 1 \
+     > 2 ORDER BY id",
     "SELECT count(*) FROM account WHERE score + 1 > 2 AND random() >= 0",
     "SELECT count(*) FROM (SELECT id FROM account WHERE score + 1 > 2 ORDER BY random() LIMIT 1) s",
     "SELECT count(DISTINCT gen_random_uuid()) = count(*) FROM account WHERE score + 1 > -100",
@@ -29,8 +30,8 @@ pub const STATEMENTS: &[&str] = &[
     "SELECT a.id FROM account AS a TABLESAMPLE SYSTEM (100) REPEATABLE (1), account b TABLESAMPLE \
      SYSTEM (0) WHERE b.score + 1 > 2",
     "SELECT id FROM account TABLESAMPLE SYSTEM (100) WHERE id > 0 ORDER BY plain, id",
-    "SELECT int4mul(score, 2), texteq(note, 'CANARY'), point(score, 1) <-> point(0, 0) FROM account \
-     ORDER BY plain, id",
+    "SELECT int4mul(score, 2), texteq(note, 'CANARY'), point(score, 1) <-> point(0, 0) FROM \
+     account ORDER BY plain, id",
     // Texts.
     "SELECT id FROM account WHERE note ~ '^CANARY [fS]' ORDER BY id",
     "SELECT id FROM account WHERE note ~* 'second' ORDER BY id",

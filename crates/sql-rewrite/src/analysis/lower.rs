@@ -433,15 +433,9 @@ fn compare(left: Typed, operator: BinaryOperator, right: Typed) -> Result<Typed,
     };
     let (left_type, right_type) = (known(left.1)?, known(right.1)?);
     if class(left_type) != class(right_type) {
-        // The server converts one of them, which may depend on the time zone.
-        let is_moment = |logical| {
-            use LogicalType::{Date, Timestamp, TimestampTz};
-            matches!(logical, Date | Timestamp(_) | TimestampTz(_))
-        };
-        if is_moment(left_type) && is_moment(right_type) {
-            return Err(unsupported(&format!(
-                "a comparison of {left_type} with {right_type}"
-            )));
+        if left_type.is_moment() && right_type.is_moment() {
+            let what = format!("a comparison of {left_type} with {right_type}");
+            return Err(unsupported(&what));
         }
         return Err(refuse(format!(
             "operator does not exist: {left_type} and {right_type}"

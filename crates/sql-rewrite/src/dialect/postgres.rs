@@ -12,6 +12,7 @@ pub(crate) mod names;
 pub(crate) mod objects;
 pub(crate) mod output_names;
 pub(crate) mod parse;
+mod pure_functions;
 pub(crate) mod queries;
 pub(crate) mod spelled;
 pub(crate) mod table_guard;
