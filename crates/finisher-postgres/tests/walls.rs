@@ -51,7 +51,7 @@ const FORBIDDEN: &[&str] = &[
     "SELECT pg_relation_filepath('pg_class'::regclass)",
     "SELECT pg_database_size('template1')",
     "SELECT setseed(0.5)",
-    "SELECT random()",
+    "SELECT clock_timestamp()",
     "SELECT * FROM pg_class",
     "SELECT * FROM pg_proc",
     "SELECT * FROM pg_stat_activity",
