@@ -173,6 +173,8 @@ fn sequences_are_set_to_what_tables_have() {
         "SELECT setval('person_id_seq', max(person)) FROM visit",
         "SELECT setval('person_id_seq', max(p.id)) FROM person p JOIN visit v ON p.id = v.person",
         "SELECT setval('person_id_seq', (SELECT id FROM person ORDER BY name LIMIT 1))",
+        "SELECT setval(query_to_xml('SELECT 1', true, true, '')::text, max(id)) FROM person",
+        "SELECT setval((SELECT name FROM person LIMIT 1), max(id)) FROM person",
     ] {
         let error = answer(&mut twins.own, text).expect_err(text);
         assert_eq!(code(&error), "0A000", "{text}: {error}");

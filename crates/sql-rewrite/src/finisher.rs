@@ -13,6 +13,7 @@
 //! 2. Every parameter and constant of the query may meet a protected column in the finisher. So it
 //!    reaches the server sealed, or compared with a plain column by name.
 
+mod arrays;
 mod conditions;
 mod conflicts;
 mod grouped;

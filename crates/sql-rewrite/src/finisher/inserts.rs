@@ -12,16 +12,15 @@
 //! Invariant: a plain column gets only values that no protected column took part in ([`lineage`]).
 
 use sqlparser::ast::{
-    DoUpdate, Expr, Ident, Insert, ObjectName, OnConflict, OnConflictAction, OnInsert, Query,
-    SelectItem, SetExpr, Statement, TableFactor, TableObject,
+    DoUpdate, Expr, Insert, ObjectName, OnConflict, OnConflictAction, OnInsert, Query, SelectItem,
+    SetExpr, Statement, TableObject,
 };
 
-use super::Prepared;
 use super::conflicts::{Conflicts, RowUpdate};
-use super::lineage;
 use super::rows::{Cells, cast_of, expand_stars, width_of};
 use super::targets::{Target, Value, check_width, column_of};
 use super::writes::note_types;
+use super::{Prepared, arrays, lineage};
 use crate::analysis::{
     Analysis, Constant, Outputs, given_always, is_default, output_list, template,
 };
@@ -32,9 +31,6 @@ use crate::{
     Refusal, Schema, Source, Table, Translated,
 };
 use sql_plan::{refuse, unsupported};
-
-/// The relation of the arrays in the statement for the server.
-const ROWS: &str = "strongroom_rows";
 
 /// The plan of an `INSERT` that neither the server nor the proxy can do alone.
 ///
@@ -487,29 +483,10 @@ fn spread(
         if let Form::Sealed(id, purpose) = hole.form {
             hole.form = Form::SealedArray(id, purpose);
         }
-        let name = Ident::new(format!("c{index}"));
-        let column = Expr::CompoundIdentifier(vec![Ident::new(ROWS), name]);
-        arrays.push(std::mem::replace(item, column));
+        arrays.push(std::mem::replace(item, arrays::column(index)));
     }
-    let names: Vec<String> = (0..arrays.len()).map(|index| format!("c{index}")).collect();
-    let text = format!(
-        "SELECT 1 FROM UNNEST(NULL) AS {ROWS} ({})",
-        names.join(", ")
-    );
-    let mut source = super::legs::read(&text, analysis.dialect())?;
-    if let SetExpr::Select(select) = &mut *source.body {
-        select.projection = items.into_iter().map(SelectItem::UnnamedExpr).collect();
-        for from in &mut select.from {
-            if let TableFactor::UNNEST { array_exprs, .. } = &mut from.relation {
-                *array_exprs = std::mem::take(&mut arrays);
-            }
-        }
-    }
-    match arrays.is_empty() {
-        true => {
-            insert.source = Some(Box::new(source));
-            Ok(())
-        }
-        false => Err(unsupported("rows of this form")),
-    }
+    let items = items.into_iter().map(SelectItem::UnnamedExpr).collect();
+    let source = arrays::select(items, arrays, analysis.dialect())?;
+    insert.source = Some(Box::new(source));
+    Ok(())
 }

@@ -4,19 +4,19 @@
 //! setval('numbers', r.c0) FROM UNNEST($1) AS r (c0)`.
 //!
 //! Invariant: of the protected columns, only those whose values come from sequences take part, and
-//! all rows of their tables do. The server has drawn such values itself; no other column decides
-//! what it is told.
+//! all rows of their tables do. The server has drawn such values itself, but for those that clients
+//! gave; no other column decides what it is told.
 
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, Query,
-    Select, SelectItem, SetExpr, Statement, TableFactor, Value, ValueWithSpan, Visitor,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Query, Select,
+    SelectItem, SetExpr, Statement, Visitor,
 };
 
-use super::Prepared;
-use super::legs::{Leg, read, select_of};
-use crate::analysis::{Analysis, template};
+use super::legs::{Leg, select_of};
+use super::{Prepared, arrays};
+use crate::analysis::{Analysis, Constant, template};
 use crate::dialect::postgres::finisher;
 use crate::walk;
 use crate::{
@@ -27,8 +27,6 @@ use sql_plan::{refuse, unsupported};
 
 /// The function that sets a sequence.
 const SET: &str = "setval";
-/// The relation of the arrays in the statement for the server.
-const ROWS: &str = "strongroom_rows";
 
 /// The plan of a query that sets a sequence. None: it is another query.
 ///
@@ -40,7 +38,7 @@ pub(super) fn of_query(query: &Query, schema: &Schema) -> Result<Option<Plan>, R
     };
     let mut values = arguments(function)?;
     let sequence = values.remove(0);
-    if values.is_empty() || !is_of_server(&sequence)? {
+    if !is_of_server(&sequence)? {
         return Err(unsupported(
             "a sequence that a query names, in a call of setval",
         ));
@@ -52,21 +50,16 @@ pub(super) fn of_query(query: &Query, schema: &Schema) -> Result<Option<Plan>, R
     finisher::check(&source, schema)?;
     let prepared = Prepared::new(source, None, schema)?;
     check_drawn(&prepared.legs, schema)?;
-    let mut written = written(item, &sequence, values.len(), schema)?;
-    let (analysis, (fetched, arrays)) = Analysis::run(schema, |analysis| {
+    let (analysis, (fetched, written)) = Analysis::run(schema, |analysis| {
         let fetched = prepared.fetch(&[], analysis)?;
-        let holes =
-            (0..values.len()).map(|index| analysis.hole(Source::Computed(index), Form::Plain));
-        Ok((fetched, holes.collect::<Vec<_>>()))
+        let mut hole = |index| analysis.hole(Source::Computed(index), Form::Plain);
+        let holes = (0..values.len()).map(&mut hole).collect();
+        let item = set_to_rows(item, &sequence, values.len());
+        let written = arrays::select(vec![item], holes, schema.dialect)?;
+        Ok((fetched, written))
     })?;
-    for from in &mut select_of(&mut written)?.from {
-        if let TableFactor::UNNEST { array_exprs, .. } = &mut from.relation {
-            array_exprs.clone_from(&arrays);
-        }
-    }
     let holes = analysis.holes.clone();
-    let mut query = prepared.plan(fetched, analysis, None)?;
-    query.effects.forgets_locks = true;
+    let query = prepared.plan(fetched, analysis, None)?;
     let mut written = Statement::Query(Box::new(written));
     let template = template::of(&mut written, schema.dialect)?;
     let (template, holes, _) = template::compact(template, &holes, Vec::new());
@@ -137,19 +130,9 @@ fn arguments(function: &Function) -> Result<Vec<Expr>, Refusal> {
 
 /// Whether the server can evaluate the name of a sequence: no column and no parameter is in it.
 fn is_of_server(sequence: &Expr) -> Result<bool, Refusal> {
-    struct Parameters;
-    impl Visitor for Parameters {
-        type Break = ();
-
-        fn pre_visit_value(&mut self, value: &ValueWithSpan) -> ControlFlow<()> {
-            match value.value {
-                Value::Placeholder(_) => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            }
-        }
-    }
-    let has_none = walk::visit(sequence, &mut Parameters).is_continue();
-    Ok(has_none && finisher::is_of_no_row(sequence)?)
+    let is_parameter = Constant::of(sequence)?
+        .is_some_and(|constant| matches!(constant.source, Source::Parameter(_)));
+    Ok(!is_parameter && finisher::is_of_no_row(sequence)?)
 }
 
 /// Refuses a query in which a column decides which rows take part.
@@ -218,23 +201,8 @@ fn check_drawn(legs: &[Leg], schema: &Schema) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The statement that sets the sequence, with no arrays yet.
-fn written(
-    item: &SelectItem,
-    sequence: &Expr,
-    count: usize,
-    schema: &Schema,
-) -> Result<Query, Refusal> {
-    let names: Vec<String> = (0..count).map(|index| format!("c{index}")).collect();
-    let text = format!(
-        "SELECT 1 FROM UNNEST(NULL) AS {ROWS} ({})",
-        names.join(", ")
-    );
-    let mut query = read(&text, schema.dialect)?;
-    let columns = names
-        .iter()
-        .map(|name| Expr::CompoundIdentifier(vec![Ident::new(ROWS), Ident::new(name.as_str())]));
-    let given: Vec<Expr> = std::iter::once(sequence.clone()).chain(columns).collect();
+/// The call with values of rows in the place of those that the client's has.
+fn set_to_rows(item: &SelectItem, sequence: &Expr, count: usize) -> SelectItem {
     let mut item = item.clone();
     if let SelectItem::UnnamedExpr(expression)
     | SelectItem::ExprWithAlias {
@@ -243,9 +211,10 @@ fn written(
         && let Expr::Function(function) = expression
         && let FunctionArguments::List(list) = &mut function.args
     {
-        let given = given.into_iter().map(FunctionArgExpr::Expr);
+        let values = (0..count).map(arrays::column);
+        let given = std::iter::once(sequence.clone()).chain(values);
+        let given = given.map(FunctionArgExpr::Expr);
         list.args = given.map(FunctionArg::Unnamed).collect();
     }
-    select_of(&mut query)?.projection = vec![item];
-    Ok(query)
+    item
 }
