@@ -384,7 +384,11 @@ impl SchemaView {
             return;
         }
         if let Some(freshness) = &self.freshness {
-            freshness.note_look(load.began, Instant::now());
+            let answered = Instant::now();
+            // How long everything takes says nothing of how long a check takes.
+            let is_check = load.extent == Extent::Check;
+            let asked = if is_check { load.began } else { answered };
+            freshness.note_look(asked, answered);
         }
         let is_of_now = transaction.is_outside_block() || !sees_one_moment(session);
         if load.extent == Extent::Check && is_of_now {
