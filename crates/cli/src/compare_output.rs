@@ -49,6 +49,7 @@ impl Output<'_> {
         self.report(&Outcome {
             results,
             passes_resumed: 0,
+            rounds_left_out: 0,
             set_aside: None,
         })
     }
@@ -96,8 +97,7 @@ impl Output<'_> {
             );
         }
         if self.quick {
-            text += "This was a quick run: its rounds are too few for intervals. Leave out \
-                     `--quick` for a whole one.\n";
+            text += &quick_note(outcome.rounds_left_out);
         }
         text += &format!(
             "{sentence}\nThe page is {}, every sample is in {}.\n",
@@ -107,6 +107,20 @@ impl Output<'_> {
         say(&text)?;
         all_took_part(&comparison)
     }
+}
+
+/// What a quick run is not.
+fn quick_note(rounds_left_out: u32) -> String {
+    let fewer = match rounds_left_out {
+        0 => String::new(),
+        left => {
+            format!(", and {left} of them did not fit into a minute; the same command makes more")
+        }
+    };
+    format!(
+        "This was a quick run: its rounds are too few for intervals{fewer}. Leave out `--quick` \
+         for a whole one.\n"
+    )
 }
 
 /// Fails if an engine has not completed a single pass: nothing was compared with it.

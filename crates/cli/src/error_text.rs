@@ -1,6 +1,9 @@
 //! Formats errors for users: every cause once, and system errors with a remedy.
 
 use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use store::system_error;
 
 /// Whether the reader of the output has closed it, so that nobody is left to be told.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
@@ -29,38 +32,36 @@ pub fn in_one_line(error: &anyhow::Error) -> String {
         .chain()
         .filter_map(|cause| cause.downcast_ref::<io::Error>());
     for cause in of_system {
-        if let Some(told) = with_remedy(cause) {
-            text = text.replace(&cause.to_string(), told);
-        }
+        text = in_words(&text, cause);
     }
     text
 }
 
-/// Messages for the usual system errors, each with a remedy. Other errors keep the system's text
-/// and number, by which they can be looked up.
-fn with_remedy(error: &io::Error) -> Option<&'static str> {
-    // An error created by a library has its own text.
-    error.raw_os_error()?;
-    Some(match error.kind() {
-        ErrorKind::NotFound => "no such file or folder; check the name",
-        ErrorKind::PermissionDenied => "permission denied; check who owns it, and who may use it",
-        ErrorKind::ReadOnlyFilesystem => "the file system is read-only; choose another one",
-        ErrorKind::StorageFull => "the disk is full; make room there, and try again",
-        ErrorKind::QuotaExceeded => "the disk quota is used up; make room, and try again",
-        ErrorKind::AddrInUse => "another program listens there; stop it, or choose another address",
-        ErrorKind::AddrNotAvailable => "this machine does not have that address",
-        ErrorKind::ConnectionRefused => {
-            "connection refused; check the address, and whether the server runs"
-        }
-        _ if cfg!(unix) && error.raw_os_error() == Some(EMFILE) => {
-            "too many open files; raise the limit (`ulimit -n`)"
-        }
-        _ => return None,
-    })
+/// The text with the usual errors of the system in words. A message that goes on with a remedy of
+/// its own keeps that one.
+fn in_words(text: &str, cause: &io::Error) -> String {
+    let Some(told) = system_error::told(cause) else {
+        return text.to_owned();
+    };
+    let (of_system, sentence) = (cause.to_string(), system_error::sentence(cause));
+    text.replace(
+        &format!("{of_system}; check "),
+        &format!("{}; check ", told.what),
+    )
+    .replace(&of_system, &sentence)
 }
 
-/// The process has too many open files; the number is the same on every Unix.
-const EMFILE: i32 = 24;
+/// The error, with the name of the file that it is about unless it says that already.
+pub fn about<E: Into<anyhow::Error>>(file: &Path) -> impl Fn(E) -> anyhow::Error {
+    let file = file.display().to_string();
+    move |error| {
+        let error = error.into();
+        match in_one_line(&error).contains(&file) {
+            true => error,
+            false => error.context(file.clone()),
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -73,6 +74,14 @@ mod tests {
         assert_eq!(in_one_line(&error), "x.db: the page is damaged");
         let error = anyhow::anyhow!("page 3").context("x.db");
         assert_eq!(in_one_line(&error), "x.db: page 3");
+    }
+
+    #[test]
+    fn an_error_names_its_file_once() {
+        let about_x = about(Path::new("x.db"));
+        let error = about_x(anyhow::anyhow!("page 3"));
+        assert_eq!(in_one_line(&error), "x.db: page 3");
+        assert_eq!(in_one_line(&about_x(error)), "x.db: page 3");
     }
 
     #[test]
@@ -89,7 +98,7 @@ mod tests {
             name: &'static str,
             source: io::Error,
         }
-        let source = io::Error::from_raw_os_error(EMFILE);
+        let source = io::Error::from_raw_os_error(24);
         let error = anyhow::Error::new(Refused {
             name: "x.db",
             source,
@@ -97,6 +106,13 @@ mod tests {
         assert_eq!(
             in_one_line(&error),
             "x.db: too many open files; raise the limit (`ulimit -n`); nothing was written"
+        );
+        // One that has a remedy of its own.
+        let missing = std::fs::read("no/such/file").unwrap_err();
+        let error = anyhow::anyhow!("cannot read k: {missing}; check the name and its owner");
+        assert_eq!(
+            in_one_line(&anyhow::Error::new(missing).context(error.to_string())),
+            "cannot read k: no such file or folder; check the name and its owner"
         );
         let unusual = anyhow::Error::new(io::Error::from_raw_os_error(5));
         assert!(in_one_line(&unusual).contains("(os error 5)"));

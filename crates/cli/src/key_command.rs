@@ -1,6 +1,7 @@
 //! `strongroom key`: manages the key slots of a database, new key files, and keys in the system's
 //! keyring.
 
+use crate::error_text::about;
 use crate::key_arguments::{KeyArguments, NewKeyArguments};
 use crate::system_keyring::{self, Name};
 use crate::terminal;
@@ -145,7 +146,7 @@ fn print_slots(file: &Path, opened: &Opened) -> anyhow::Result<()> {
 fn add(file: &Path, key: &KeyArguments, new_key: &NewKeyArguments) -> anyhow::Result<()> {
     let opened = open(file, key)?;
     let token = KeyToken::new(new_key.create()?);
-    match store::keys::add(&opened.connection, &token)? {
+    match store::keys::add(&opened.connection, &token).map_err(about(file))? {
         Some(slot) => eprintln!("The new key is in slot {slot}."),
         None => eprintln!("The new key is added."),
     }
@@ -173,7 +174,7 @@ fn list(file: &Path, json: bool) -> anyhow::Result<()> {
 fn remove(file: &Path, slot: usize, yes: bool, key: &KeyArguments) -> anyhow::Result<()> {
     let opened = open(file, key)?;
     let slots = store::keys::list(&opened.connection)?;
-    let losses = store::keys::losses(&slots, slot)?;
+    let losses = store::keys::losses(&slots, slot).map_err(about(file))?;
     if !yes && !losses.is_empty() {
         let losses: Vec<String> = losses.iter().map(Loss::to_string).collect();
         let losses = losses.join(", and ");
@@ -185,7 +186,7 @@ fn remove(file: &Path, slot: usize, yes: bool, key: &KeyArguments) -> anyhow::Re
             bail!("slot {slot} is not removed");
         }
     }
-    store::keys::remove(&opened.connection, slot)?;
+    store::keys::remove(&opened.connection, slot).map_err(about(file))?;
     eprintln!("Slot {slot} is empty now.");
     print_slots(file, &opened)?;
     warn_of_copies("removed");
@@ -203,7 +204,7 @@ fn warn_of_copies(which: &str) {
 fn change(file: &Path, key: &KeyArguments, new_key: &NewKeyArguments) -> anyhow::Result<()> {
     let opened = open(file, key)?;
     let token = KeyToken::new(new_key.create()?);
-    store::keys::change(&opened.connection, &token)?;
+    store::keys::change(&opened.connection, &token).map_err(about(file))?;
     eprintln!("The key is changed; the former one does not open the file any more.");
     print_slots(file, &opened)?;
     warn_of_copies("former");

@@ -40,8 +40,10 @@ use left_out as proxy_command;
 
 #[cfg(feature = "documents")]
 use clap::CommandFactory;
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use error_text::{in_one_line, is_broken_pipe};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Encrypted SQLite databases, and what encryption costs.
@@ -87,7 +89,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match run(Program::parse().command) {
+    let program = Program::try_parse().unwrap_or_else(|error| refuse(&error));
+    match run(program.command) {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::FAILURE,
         Err(error) => {
@@ -95,6 +98,23 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Ends the program because of its arguments. Whoever names a file alone, as `sqlite3` takes it, is
+/// told what opens it.
+fn refuse(error: &clap::Error) -> ! {
+    let first = std::env::args_os().nth(1).map(PathBuf::from);
+    if error.kind() == ErrorKind::InvalidSubcommand
+        && let Some(file) = first.filter(|first| first.is_file())
+    {
+        eprintln!(
+            "strongroom: {0} is a file, not a command; `strongroom shell {0}` opens it, \
+             `strongroom doctor {0}` says what it is",
+            file.display()
+        );
+        std::process::exit(error.exit_code());
+    }
+    error.exit()
 }
 
 fn run(command: Command) -> anyhow::Result<ExitCode> {

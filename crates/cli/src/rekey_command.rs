@@ -1,5 +1,6 @@
 //! `strongroom rekey`: rotates the data key of a database in use.
 
+use crate::error_text::about;
 use crate::key_arguments::KeyArguments;
 use crate::terminal::Bar;
 use clap::Parser;
@@ -51,7 +52,8 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         bytes_per_second: args.rate.map(|rate| rate * 1_000_000),
     };
     let bar = Bar::new()?;
-    let rotated = rotate(&args.file, &token, options, &bar.progress())?;
+    let rotated =
+        rotate(&args.file, &token, options, &bar.progress()).map_err(about(&args.file))?;
     drop(bar);
     let file = args.file.display();
     if rotated.resumed {

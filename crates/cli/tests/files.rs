@@ -552,3 +552,40 @@ fn a_key_file_that_others_change_or_replace_gives_a_warning() {
     set(".", 0o770);
     assert!(messages().contains("can be replaced by other users"));
 }
+
+#[test]
+fn a_file_of_a_key_that_cannot_be_read_is_told_with_one_remedy() {
+    let place = Place::new();
+    encrypted(&place);
+    let verify = |key: &str| place.run(&["verify", "a.db", "--key-file", key]).failed();
+    let missing = verify("nope");
+    assert!(
+        missing.contains(
+            "cannot read the key file nope: no such file or folder; check the name and its \
+             permissions"
+        ),
+        "{missing}"
+    );
+    fs::create_dir(place.path("folder")).unwrap();
+    let folder = verify("folder");
+    assert!(folder.contains("it is not a regular file"), "{folder}");
+    // Nobody could enter the folder any more.
+    assert!(!folder.contains("chmod"), "{folder}");
+}
+
+#[test]
+fn a_file_without_a_command_is_told_what_opens_it() {
+    let place = Place::new();
+    place.plain_database("plain.db");
+    let run = place.run(&["plain.db"]);
+    assert_eq!(run.status, 2);
+    assert!(
+        run.messages
+            .contains("`strongroom shell plain.db` opens it"),
+        "{}",
+        run.messages
+    );
+    let run = place.run(&["plane.db"]);
+    assert_eq!(run.status, 2);
+    assert!(run.messages.contains("Usage"), "{}", run.messages);
+}

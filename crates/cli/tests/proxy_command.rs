@@ -85,6 +85,19 @@ fn the_key_is_that_of_the_file_the_environment_or_the_command() {
 }
 
 #[test]
+fn a_configuration_that_is_not_there_is_named_with_a_remedy() {
+    let output = Command::new(env!("CARGO_BIN_EXE_strongroom"))
+        .args(["proxy", "--config", "nope.toml"])
+        .output()
+        .expect("the program starts");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "strongroom: nope.toml: no such file or folder; check the name\n"
+    );
+}
+
+#[test]
 fn an_unavailable_key_is_reported_before_anybody_can_connect() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("strongroom.toml");
@@ -99,7 +112,7 @@ fn an_unavailable_key_is_reported_before_anybody_can_connect() {
         ),
         ("command = \"exit 3\"", "the key command failed"),
         (BY_COMMAND, "the key command"),
-        ("file = \"columns.key\"", "columns.key"),
+        ("file = \"columns.key\"", "columns.key` writes a new one"),
         (
             "file = \"columns.key\"\ncommand = \"exit 0\"",
             "[keys] names exactly one of file, environment and command",

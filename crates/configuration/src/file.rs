@@ -347,6 +347,7 @@ pub enum ConfigError {
         /// Which.
         path: PathBuf,
         /// Why.
+        #[source]
         error: std::io::Error,
     },
     /// The file is no TOML, or has other fields. The line is not shown: a key may stand in it by

@@ -1,5 +1,6 @@
 //! Where the column root key and passwords are, and how they are read.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use crypto::secret::SecretBytes;
@@ -55,6 +56,15 @@ pub enum KeysError {
         /// Bytes read.
         size: usize,
     },
+    /// There is no such file.
+    #[error(
+        "there is no file {path} with the column key. Restore it from its copy; only where nothing \
+         is sealed yet, `strongroom columns create-key {path}` writes a new one"
+    )]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
     /// The source.
     #[error(transparent)]
     Source(KeySourceError),
@@ -92,7 +102,12 @@ impl KeysConfig {
     /// The key cannot be read.
     pub fn read(&self) -> Result<Root, KeysError> {
         let source = self.source()?;
-        let key = source.read_raw_key()?;
+        let key = source.read_raw_key().map_err(|error| match error {
+            KeySourceError::File { path, source } if source.kind() == ErrorKind::NotFound => {
+                KeysError::Missing { path }
+            }
+            other => other.into(),
+        })?;
         warn_if_exposed(&source);
         Ok(Root::new(key))
     }

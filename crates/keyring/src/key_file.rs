@@ -80,6 +80,10 @@ pub enum Exposure {
 }
 
 pub(crate) fn exposed(path: &Path) -> Option<ExposedKeyFile> {
+    // Anything else is refused when it is read. The remedy would do harm to a folder.
+    if !path.is_file() {
+        return None;
+    }
     Some(ExposedKeyFile {
         path: path.to_owned(),
         exposure: reachable(path)?,

@@ -52,6 +52,8 @@ pub struct Outcome {
     pub results: Results,
     /// Passes that were taken over from an interrupted run.
     pub passes_resumed: usize,
+    /// Rounds that did not fit into the time of the run.
+    pub rounds_left_out: u32,
     /// Where an older results file was moved, and why it was not continued.
     pub set_aside: Option<(PathBuf, String)>,
 }
@@ -65,12 +67,17 @@ pub fn run(plan: &Plan, on_progress: &mut dyn FnMut(Progress<'_>)) -> Result<Out
     fs::create_dir_all(&plan.folder).map_err(|source| at(&plan.folder, source))?;
     let mut journal = Journal::open(plan)?;
     let passes_resumed = journal.results.passes.len();
-    let mut pace = Pace::default();
+    let mut pace = Pace::new();
+    let mut rounds_left_out = 0;
     let count = plan.header.engines.len();
     if plan.probe {
         run_probes(plan, &mut journal, on_progress)?;
     }
     for round in 0..plan.rounds {
+        if !pace.has_time_for(round, plan, &journal.results) {
+            rounds_left_out = plan.rounds - round;
+            break;
+        }
         let order = schedule::order(plan.header.seed, round, count);
         for (place, &engine) in order.iter().enumerate() {
             let engine = &plan.header.engines[engine].name;
@@ -95,6 +102,7 @@ pub fn run(plan: &Plan, on_progress: &mut dyn FnMut(Progress<'_>)) -> Result<Out
     Ok(Outcome {
         results: journal.results,
         passes_resumed,
+        rounds_left_out,
         set_aside: journal.set_aside,
     })
 }
@@ -172,37 +180,66 @@ pub fn this_program(version: &str) -> Result<Program, RunError> {
 }
 
 /// Time per pass of each engine, to estimate the remaining time.
-#[derive(Default)]
 struct Pace {
+    began: Instant,
     seen: HashMap<String, (Duration, u32)>,
 }
 
 impl Pace {
+    fn new() -> Self {
+        Self {
+            began: Instant::now(),
+            seen: HashMap::new(),
+        }
+    }
+
     fn note(&mut self, engine: &str, took: Duration) {
         let entry = self.seen.entry(engine.to_owned()).or_default();
         entry.0 += took;
         entry.1 += 1;
     }
 
-    /// Uses the mean time of each engine, or the overall mean for an engine without a pass.
+    /// What is missing of all rounds that fit into the time of the run.
     fn time_left(&self, plan: &Plan, results: &Results) -> Option<Duration> {
+        let mut left = Duration::ZERO;
+        for round in 0..plan.rounds {
+            let of_round = self.time_of_round(round, plan, results)?;
+            if left > Duration::ZERO && self.is_over_with(left + of_round, plan) {
+                break;
+            }
+            left += of_round;
+        }
+        Some(left)
+    }
+
+    /// Whether the round fits into the time of the run. Of the first that is made nobody knows.
+    fn has_time_for(&self, round: u32, plan: &Plan, results: &Results) -> bool {
+        self.time_of_round(round, plan, results)
+            .is_none_or(|of_round| of_round.is_zero() || !self.is_over_with(of_round, plan))
+    }
+
+    fn is_over_with(&self, more: Duration, plan: &Plan) -> bool {
+        plan.time_limit
+            .is_some_and(|limit| self.began.elapsed() + more > limit)
+    }
+
+    /// What is missing of a round takes this long: the mean time of each engine, or the overall
+    /// mean for an engine without a pass.
+    fn time_of_round(&self, round: u32, plan: &Plan, results: &Results) -> Option<Duration> {
         let (total, passes) = self.seen.values().fold((Duration::ZERO, 0), |sum, one| {
             (sum.0 + one.0, sum.1 + one.1)
         });
         let mean = total.checked_div(passes)?;
-        let left = (0..plan.rounds).flat_map(|round| {
-            plan.header
-                .engines
-                .iter()
-                .filter(move |engine| !results.has(round, &engine.name))
-        });
+        let engines = plan.header.engines.iter();
+        let missing = engines.filter(|engine| !results.has(round, &engine.name));
         Some(
-            left.map(|engine| {
-                self.seen
-                    .get(&engine.name)
-                    .map_or(mean, |(total, passes)| *total / *passes)
-            })
-            .sum(),
+            missing
+                .map(|engine| {
+                    self.seen
+                        .get(&engine.name)
+                        .map_or(mean, |(total, passes)| *total / *passes)
+                })
+                .sum(),
         )
     }
 }

@@ -4,6 +4,7 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
 use lab::engine::{Durability, EngineOptions, Mode, Profile};
 use lab::machine::Machine;
@@ -63,6 +64,7 @@ fn plan(folder: &Path, engines: &[&str], rounds: u32) -> Plan {
         },
         options: EngineOptions::default(),
         rounds,
+        time_limit: None,
         folder: folder.to_owned(),
         worker: vec!["/bin/sh".into(), "-c".into(), WORKER.into()],
         probe: false,
@@ -99,6 +101,26 @@ fn every_engine_has_a_pass_in_every_round_and_all_is_on_the_disk() {
     assert!(seen.is_sorted() && seen.last() == Some(&5));
     // Only the results are left.
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn no_round_begins_that_would_end_after_the_time_of_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut plan = plan(folder.path(), &["one", "two"], 3);
+    // Over before anything was measured: one round is made all the same.
+    plan.time_limit = Some(Duration::ZERO);
+    let outcome = done(&plan);
+    assert_eq!(outcome.results.passes.len(), 2);
+    assert_eq!(outcome.rounds_left_out, 2);
+    // The next run makes the next round of the same results.
+    let outcome = done(&plan);
+    assert_eq!(outcome.passes_resumed, 2);
+    assert_eq!(outcome.results.passes.len(), 4);
+    assert_eq!(outcome.rounds_left_out, 1);
+    plan.time_limit = Some(Duration::from_secs(3600));
+    let outcome = done(&plan);
+    assert_eq!(outcome.results.passes.len(), 6);
+    assert_eq!(outcome.rounds_left_out, 0);
 }
 
 #[test]

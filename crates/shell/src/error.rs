@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use store::system_error;
 use thiserror::Error;
 
 /// Why a statement or dot command failed.
@@ -17,6 +18,18 @@ pub enum ShellError {
         source: rusqlite::Error,
         /// The storage engine's message.
         detail: String,
+    },
+    /// The disk of the database has no room, or the database may not grow.
+    #[error(
+        "{}; make room where {path} is, and for temporary files (or raise PRAGMA max_page_count, \
+         if that is set)",
+        sql_message(.source)
+    )]
+    Full {
+        /// SQLite's error.
+        source: rusqlite::Error,
+        /// The main database.
+        path: PathBuf,
     },
     /// A key was refused in a script that relies on it.
     #[error("{0}; the rest was not run, since it counts on the key")]
@@ -46,10 +59,10 @@ pub enum ShellError {
     #[error("the line is not UTF-8 text; convert the input first")]
     NotUnicode,
     /// Results could not be written.
-    #[error("cannot write the output: {0}")]
+    #[error("cannot write the output: {}", system_error::sentence(.0))]
     Output(#[from] io::Error),
     /// A file that the user named could not be used.
-    #[error("cannot open {path}: {source}")]
+    #[error("cannot open {path}: {}", system_error::sentence(.source))]
     File {
         /// The file.
         path: PathBuf,

@@ -4,6 +4,7 @@ use crate::console::{Pager, Screen};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use store::system_error;
 
 /// The main output, with an optional redirection.
 pub struct Output {
@@ -61,6 +62,18 @@ struct Detour {
     file: BufWriter<File>,
     name: String,
     once: bool,
+}
+
+impl Detour {
+    /// The error with the name of the file, which is not where the person looks.
+    fn named(&self, error: &io::Error) -> io::Error {
+        let sentence = system_error::sentence(error);
+        io::Error::new(error.kind(), format!("{}: {sentence}", self.name))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush().map_err(|error| self.named(&error))
+    }
 }
 
 impl Output {
@@ -179,7 +192,7 @@ impl Output {
     /// If the file cannot be written completely.
     pub fn back(&mut self) -> io::Result<()> {
         match self.detour.take() {
-            Some(mut detour) => detour.file.flush(),
+            Some(mut detour) => detour.flush(),
             None => Ok(()),
         }
     }
@@ -205,14 +218,17 @@ impl Output {
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.detour {
-            Some(detour) => detour.file.write(bytes),
+            Some(detour) => {
+                let written = detour.file.write(bytes);
+                written.map_err(|error| detour.named(&error))
+            }
             None => self.write_result(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.detour {
-            Some(detour) => detour.file.flush(),
+            Some(detour) => detour.flush(),
             None => self.main.flush(),
         }
     }

@@ -303,6 +303,12 @@ impl Shell {
             ShellError::Sql(source) => source,
             other => return other,
         };
+        if source.sqlite_error_code() == Some(ErrorCode::DiskFull)
+            && let Some(path) = self.database.path()
+        {
+            let path = path.to_owned();
+            return ShellError::Full { source, path };
+        }
         let from_storage = matches!(
             source.sqlite_error_code(),
             Some(

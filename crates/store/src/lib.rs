@@ -18,6 +18,7 @@ pub mod keys;
 pub mod progress;
 mod replace;
 pub mod rotate;
+pub mod system_error;
 mod uri;
 pub mod verify;
 

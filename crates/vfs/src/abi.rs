@@ -101,6 +101,7 @@ pub(crate) const SQLITE_NOMEM: c_int = 7;
 pub(crate) const SQLITE_READONLY: c_int = 8;
 pub(crate) const SQLITE_IOERR: c_int = 10;
 pub(crate) const SQLITE_NOTFOUND: c_int = 12;
+pub(crate) const SQLITE_FULL: c_int = 13;
 pub(crate) const SQLITE_CANTOPEN: c_int = 14;
 pub(crate) const SQLITE_AUTH: c_int = 23;
 pub(crate) const SQLITE_NOTADB: c_int = 26;

@@ -7,7 +7,7 @@ use keyring::slots;
 use page_codec::header::{Header, SLOT_COUNT};
 use zeroize::Zeroizing;
 
-use crate::abi::{SQLITE_ERROR, SQLITE_IOERR_DATA, SQLITE_NOTADB};
+use crate::abi::{SQLITE_ERROR, SQLITE_FULL, SQLITE_IOERR_DATA, SQLITE_NOTADB};
 use crate::credentials::cipher_names;
 use crate::database::{Database, State};
 use crate::error::{Code, Outcome};
@@ -347,6 +347,7 @@ impl Database {
         match &self.failures.last {
             Some(failure) => failure.message.clone(),
             None if code.0 == SQLITE_IOERR_DATA => "a page does not open".to_owned(),
+            None if code.0 == SQLITE_FULL => "the disk is full; make room on it".to_owned(),
             None => format!("the operation failed with SQLite's code {}", code.0),
         }
     }

@@ -1,6 +1,7 @@
 //! What a run consists of.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::engine::EngineOptions;
 use crate::results::Header;
@@ -14,6 +15,8 @@ pub struct Plan {
     pub options: EngineOptions,
     /// The number of rounds.
     pub rounds: u32,
+    /// No round but the first begins if it would probably end later than this.
+    pub time_limit: Option<Duration>,
     /// Folder of the results file and of the databases.
     pub folder: PathBuf,
     /// The command that starts a worker; or the one that starts a keeper, followed by that of the
