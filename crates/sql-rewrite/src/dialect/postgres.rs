@@ -10,6 +10,7 @@ pub(crate) mod functions;
 pub(crate) mod lexer;
 pub(crate) mod names;
 pub(crate) mod objects;
+mod operators;
 pub(crate) mod output_names;
 pub(crate) mod parse;
 mod pure_functions;
