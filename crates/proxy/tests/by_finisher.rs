@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use postgres::Client;
 
+use crate::common::raw::Raw;
 use crate::common::texts::{answer, code};
 use crate::common::wire::{SYNC, Session, put_text};
 use crate::common::{Setup, with_finish};
@@ -276,4 +277,48 @@ fn explain_shows_what_the_server_does_and_what_the_finisher_does() {
     let first: &str = rows[0].get(0);
     assert!(first.contains("(cost="), "{first}");
     assert_eq!(years(&mut client).len(), 5);
+}
+
+#[test]
+fn columns_are_described_with_their_modifiers() {
+    const COLUMNS: &str = "(id integer, name varchar(40), code char(6), price numeric(10,2), \
+                           made timestamp(3), total numeric(8,1), flags bit(3))";
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let rules = "[columns.item]\nname = { type = \"varchar(40)\" }\ncode = { type = \"char(6)\" }\n\
+                 price = { type = \"numeric(10,2)\" }\nmade = { type = \"timestamp(3)\" }\n";
+    let setup = Setup::start_with(rules, &with_finish(""));
+    let mut client = setup.connect();
+    for table in ["item", "plain"] {
+        let create = format!(
+            "CREATE TABLE {table} {COLUMNS}; INSERT INTO {table} VALUES \
+             (1, 'abcdef', 'ab', 1.5, '2024-01-02 03:04:05.678', 2.5, B'101')"
+        );
+        client.batch_execute(&create).expect("made");
+    }
+    let mut described = |sql: &str| -> Vec<(String, i32, Option<Vec<u8>>)> {
+        let statement = client.prepare(sql).expect(sql);
+        let rows = client.query(&statement, &[]).expect(sql);
+        let columns = statement.columns().iter().enumerate();
+        columns
+            .map(|(index, column)| {
+                let value = rows[0].get::<_, Option<Raw>>(index).map(|raw| raw.0);
+                let type_name = column.type_().name().to_owned();
+                (type_name, column.type_modifier(), value)
+            })
+            .collect()
+    };
+    for columns in [
+        "name, code, price, made, total, flags",
+        "NULLIF(name, 'x'), COALESCE(code, 'y'), (SELECT max(i.price) FROM item i), \
+         (SELECT i.price FROM item i), CASE WHEN id = 1 THEN made END, name || code",
+    ] {
+        let sql = format!("SELECT {columns} FROM item WHERE length(reverse(name)) = 6");
+        assert_eq!(
+            described(&sql),
+            described(&sql.replace("item", "plain")),
+            "{sql}"
+        );
+    }
 }

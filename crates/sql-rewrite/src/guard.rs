@@ -68,8 +68,8 @@ pub(crate) fn check_folding(text: &str, part: &Part, schema: &Schema) -> Result<
 }
 
 /// Refuses statements that are too deep to analyse. Returns the longest chain, summed over open
-/// parentheses.
-pub(crate) fn check_form(statement: &str, part: &Part) -> Result<usize, Refusal> {
+/// parentheses. `text` is what the spans of `part` are of; the statement is a part of it.
+pub(crate) fn check_form(text: &str, statement: &str, part: &Part) -> Result<usize, Refusal> {
     if statement.len() > STATEMENT_SIZE_MAX {
         return Err(refuse(format!(
             "a statement that names a protected table has at most {STATEMENT_SIZE_MAX} bytes"
@@ -80,24 +80,35 @@ pub(crate) fn check_form(statement: &str, part: &Part) -> Result<usize, Refusal>
     if statement.contains([template::MARK, marks::MARK]) {
         return Err(unsupported("the character U+0001 or U+0002"));
     }
-    let mut chains = vec![0_usize];
+    let mut chains = vec![Chain::default()];
     let mut longest = 0;
     for (lexeme, span) in part {
-        let depth = chains.len();
         let chain = chains.last_mut().expect("the outermost chain stays");
         match lexeme {
-            Lexeme::Comma => *chain = 0,
-            Lexeme::Operator => *chain += 1,
-            // No key word that nests is longer.
-            Lexeme::Word if span.len() <= 9 => *chain += 1,
-            Lexeme::Open => chains.push(0),
-            Lexeme::Close if depth > 1 => drop(chains.pop()),
-            _ => {}
+            Lexeme::Comma => chain.length = 0,
+            Lexeme::Operator => chain.length += 1,
+            Lexeme::Word => match Word::of(&text[span.clone()]) {
+                Some(Word::Case) => chains.push(Chain {
+                    is_case: true,
+                    length: 1,
+                }),
+                // The arms of a CASE lie beside each other.
+                Some(Word::Arm) if chain.is_case => chain.length = 1,
+                Some(Word::End) if chain.is_case => drop(chains.pop()),
+                Some(_) => chain.length += 1,
+                None => {}
+            },
+            Lexeme::Open => chains.push(Chain::default()),
+            Lexeme::Close => {
+                // One that is open here still is no expression that anybody parses.
+                while chains.len() > 1 && chains.pop().is_some_and(|chain| chain.is_case) {}
+            }
+            Lexeme::Other | Lexeme::Semicolon => {}
         }
-        let sum: usize = chains.iter().sum();
+        let sum: usize = chains.iter().map(|chain| chain.length).sum();
         if chains.len() > NESTING_MAX
             || sum > CHAIN_SUM_MAX
-            || chains.last().is_some_and(|chain| *chain > CHAIN_MAX)
+            || chains.last().is_some_and(|chain| chain.length > CHAIN_MAX)
         {
             let reason =
                 "the statement is nested too deeply, or its chains of operators are too long";
@@ -108,6 +119,37 @@ pub(crate) fn check_form(statement: &str, part: &Part) -> Result<usize, Refusal>
         longest = longest.max(sum);
     }
     Ok(longest)
+}
+
+/// Operators and words that follow each other.
+#[derive(Default)]
+struct Chain {
+    /// Begun by CASE, and not by a parenthesis.
+    is_case: bool,
+    length: usize,
+}
+
+/// A word that may nest.
+enum Word {
+    Case,
+    /// Begins a part of a CASE.
+    Arm,
+    End,
+    Other,
+}
+
+impl Word {
+    fn of(word: &str) -> Option<Self> {
+        let is = |own: &&str| word.eq_ignore_ascii_case(own);
+        match word.len() {
+            4 if is(&"case") => Some(Self::Case),
+            4 if ["when", "then", "else"].iter().any(is) => Some(Self::Arm),
+            3 if is(&"end") => Some(Self::End),
+            // No key word that nests is longer.
+            0..=9 => Some(Self::Other),
+            _ => None,
+        }
+    }
 }
 
 /// Nested expressions that the proxy computes on any stack.

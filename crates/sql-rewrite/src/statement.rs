@@ -171,7 +171,7 @@ impl Planning<'_> {
                     .with_hint("Call it in a statement of its own."),
             );
         }
-        let chain = guard::check_form(statement, part)?;
+        let chain = guard::check_form(self.text, statement, part)?;
         guard::check_folding(self.text, part, &self.schema)?;
         let is_last = self.text[part.last().map_or(0, |(_, last)| last.end)..]
             .bytes()

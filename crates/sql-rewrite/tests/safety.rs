@@ -405,6 +405,8 @@ fn texts_are_bounded() {
         " || '1'",
         " OR active = 1",
         " UNION SELECT 1",
+        " + CASE WHEN true THEN 1",
+        " + CASE WHEN true THEN 1 END",
     ] {
         let chain = format!(
             "SELECT id FROM person WHERE active = 1{}",
@@ -435,11 +437,16 @@ fn accepted_statements_fit_on_a_small_stack() {
         (" UNION SELECT 1", 490),
         (" || (active + 1)", 490),
     ];
-    for (link, count) in links {
-        let text = format!(
-            "SELECT id FROM person WHERE active = 1{}",
-            link.repeat(count)
-        );
+    let texts = links.map(|(link, count)| {
+        let conditions = link.repeat(count);
+        (
+            link,
+            format!("SELECT id FROM person WHERE active = 1{conditions}"),
+        )
+    });
+    let arms = "WHEN active = 1 THEN 'x' ".repeat(10_000);
+    let of_arms = format!("UPDATE person SET mail = CASE {arms}END");
+    for (link, text) in texts.into_iter().chain([("WHEN", of_arms)]) {
         let run = move || {
             let refusal = plan(&text, &people()).err();
             assert_ne!(

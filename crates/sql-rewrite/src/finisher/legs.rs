@@ -13,6 +13,7 @@ use sqlparser::ast::{
 use super::semi_joins::SemiJoin;
 use crate::analysis::Analysis;
 use crate::dialect::postgres::finisher;
+use crate::dialect::postgres::names::array_element;
 use crate::{ColumnId, Dialect, Output, OutputKind, Refusal, Schema, Table};
 use sql_plan::{Element, FetchedColumnPlan, FetchedRelation, unsupported};
 
@@ -533,15 +534,19 @@ pub(super) fn array_relation(name: &str, columns: &[ArrayColumn], number: &mut u
         let ArrayColumn {
             name, type_name, ..
         } = column;
+        let element = array_element(type_name);
         let array = match column.array_type {
-            ArrayType::Own => Some(format!("CAST(${} AS {type_name}[])", *number + 1)),
+            ArrayType::Own => Some(format!("CAST(${} AS {element}[])", *number + 1)),
             ArrayType::Text => Some(format!("CAST(${} AS text[])", *number + 1)),
             ArrayType::Declared => Some(format!("${}", *number + 1)),
             ArrayType::Null => None,
         };
         let mut value = match column.array_type {
-            ArrayType::Own => name.clone(),
-            ArrayType::Text | ArrayType::Declared => format!("CAST({name} AS {type_name})"),
+            // What comes out of an array has no modifier, and its cast gives it one.
+            ArrayType::Own if !type_name.contains('(') => name.clone(),
+            ArrayType::Own | ArrayType::Text | ArrayType::Declared => {
+                format!("CAST({name} AS {type_name})")
+            }
             ArrayType::Null => format!("CAST(NULL AS {type_name})"),
         };
         if let Some(collation) = &column.collation {

@@ -12,7 +12,7 @@ use sqlparser::ast::{
     SelectItemQualifiedWildcardKind, TableFactor, Value, Visitor, VisitorMut,
 };
 
-use super::names::{FUNCTION_WORDS, SYSTEM_COLUMNS, builtin, folded};
+use super::names::{FUNCTION_WORDS, SYSTEM_COLUMNS, builtin, folded, is_built_in};
 use super::parse;
 use super::pure_functions::{OF_CHANCE, is_pure};
 use crate::analysis::Constant;
@@ -365,12 +365,12 @@ impl Check<'_> {
         let name = data_type.to_string().to_ascii_lowercase();
         let words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
         let mut words = words.filter(|word| OF_CATALOGUE.contains(word));
-        match words.next() {
-            None => Ok(()),
-            Some(word) => Err(unsupported(&format!(
-                "type {word} in a query that the finisher evaluates"
-            ))),
+        if words.next().is_some() || !is_built_in(data_type) {
+            return Err(unsupported(&format!(
+                "type {name} in a query that the finisher evaluates"
+            )));
         }
+        Ok(())
     }
 }
 

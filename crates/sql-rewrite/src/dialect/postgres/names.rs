@@ -1,6 +1,8 @@
-//! Names of SQL: folding, quoting, and their length in the catalogue.
+//! Names of SQL: folding, quoting, their length in the catalogue, and names of types.
 
-use sqlparser::ast::{Ident, ObjectName};
+use std::borrow::Cow;
+
+use sqlparser::ast::{ArrayElemTypeDef, DataType, Ident, ObjectName};
 
 use crate::dialect::marks;
 
@@ -94,4 +96,92 @@ fn is_reserved(name: &str) -> bool {
     sqlparser::keywords::ALL_KEYWORDS
         .binary_search(&upper.as_str())
         .is_ok()
+}
+
+/// Types of the server itself that the parser knows by name only.
+const TYPES: &str = "aclitem any anyarray anycompatible anycompatiblearray \
+    anycompatiblemultirange anycompatiblenonarray anycompatiblerange anyelement anyenum \
+    anymultirange anynonarray anyrange bit bool box bpchar bytea char cid cidr circle cstring date \
+    datemultirange daterange event_trigger fdw_handler float4 float8 gtsvector \
+    index_am_handler inet int2 int2vector int4 int4multirange int4range int8 int8multirange \
+    int8range internal interval json jsonb jsonpath language_handler line lseg macaddr macaddr8 \
+    money name numeric nummultirange numrange oid oidvector path pg_ddl_command pg_lsn \
+    pg_node_tree pg_snapshot point polygon record refcursor table_am_handler text tid time \
+    timestamp timestamptz timetz trigger tsm_handler tsmultirange tsquery tsrange tstzmultirange \
+    tstzrange tsvector txid_snapshot unknown uuid varbit varchar void xid xid8 xml";
+
+/// Whether every server has the type, and not an extension or a user.
+pub(crate) fn is_built_in(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Custom(name, _) => builtin(name).is_some_and(|name| {
+            let name = name.strip_prefix('_').unwrap_or(&name);
+            TYPES.split_whitespace().any(|own| own == name)
+        }),
+        DataType::Array(
+            ArrayElemTypeDef::SquareBracket(element, _)
+            | ArrayElemTypeDef::Qualified(element, _)
+            | ArrayElemTypeDef::AngleBracket(element)
+            | ArrayElemTypeDef::Parenthesis(element),
+        ) => is_built_in(element),
+        _ => true,
+    }
+}
+
+/// The type of elements from which a cast makes this type, without its modifier where the name
+/// can be without: `character` alone is of one character, and `bit` of one bit.
+pub(crate) fn array_element(type_name: &str) -> Cow<'_, str> {
+    let is_of_one = ["character(", "bit("]
+        .iter()
+        .any(|start| type_name.starts_with(start));
+    match type_name.split_once('(') {
+        Some((name, rest)) if !is_of_one => {
+            let behind = rest.split_once(')').map_or("", |(_, behind)| behind);
+            Cow::Owned(format!("{name}{behind}"))
+        }
+        _ => Cow::Borrowed(type_name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{TYPES, array_element};
+
+    #[test]
+    fn elements_have_no_modifier_but_where_a_name_means_one_without() {
+        for (type_name, element) in [
+            ("numeric(12,2)", "numeric"),
+            ("character varying(40)", "character varying"),
+            (
+                "timestamp(3) without time zone",
+                "timestamp without time zone",
+            ),
+            ("character(6)", "character(6)"),
+            ("bit(3)", "bit(3)"),
+            ("bit varying(3)", "bit varying"),
+            ("bigint", "bigint"),
+        ] {
+            assert_eq!(array_element(type_name), element);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn types_are_listed_as_the_server_has_them() {
+        if !server_testkit::is_installed() {
+            return;
+        }
+        let server = server_testkit::Postgres::start();
+        let query = "SELECT typname::text FROM pg_type
+             WHERE typnamespace = 'pg_catalog'::regnamespace AND typtype <> 'c'";
+        let rows = server.connect().query(query, &[]).expect("names");
+        let has: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+        let unknown = TYPES
+            .split_whitespace()
+            .filter(|name| !has.iter().any(|own| own == name));
+        assert_eq!(
+            unknown.collect::<Vec<_>>(),
+            [""; 0],
+            "no types of the server"
+        );
+    }
 }
