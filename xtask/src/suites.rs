@@ -16,6 +16,7 @@ mod servers;
 mod slice;
 mod source;
 mod sqlalchemy;
+mod sqlsmith;
 mod veryquick;
 
 use std::collections::BTreeSet;
@@ -55,6 +56,8 @@ enum Suite {
     Psycopg(psycopg::Options),
     /// SQLAlchemy's of its dialect for PostgreSQL, likewise.
     Sqlalchemy(sqlalchemy::Options),
+    /// Statements of SQLsmith, with the server and through the proxy with all columns protected.
+    Sqlsmith(sqlsmith::Options),
     /// Ours of protected columns, with all clients, on the newest PostgreSQL.
     Newest,
 }
@@ -121,6 +124,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         Suite::Postgres(options) => postgres::run(options),
         Suite::Psycopg(options) => psycopg::run(options),
         Suite::Sqlalchemy(options) => sqlalchemy::run(options),
+        Suite::Sqlsmith(options) => sqlsmith::run(options),
         Suite::Newest => newest::run(),
     }
 }

@@ -147,6 +147,8 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     if steps.len() == Step::value_variants().len() {
         println!("{HOW_LONG}");
     }
+    // A build of another kind may put another file in its place meanwhile.
+    let this = env::current_exe().context("cannot find this program")?;
     let start = Instant::now();
     let count = steps.len();
     let is_in_lane = |step: &Step| LANES.iter().any(|lane| lane.contains(step));
@@ -158,7 +160,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         }
     }
     if has_lanes {
-        run_lanes(&steps)?;
+        run_lanes(&this, &steps)?;
     }
     println!("{count} steps ok ({:.1} s)", start.elapsed().as_secs_f64());
     Ok(())
@@ -182,7 +184,7 @@ fn report(
 }
 
 /// Runs the steps of the lanes. After a failure, the other lane ends with its current step.
-fn run_lanes(steps: &[Step]) -> anyhow::Result<()> {
+fn run_lanes(this: &Path, steps: &[Step]) -> anyhow::Result<()> {
     let logs = tempfile::tempdir().context("cannot make a temporary folder")?;
     let has_failed = AtomicBool::new(false);
     let run_lane = |lane: &[Step]| {
@@ -193,7 +195,7 @@ fn run_lanes(steps: &[Step]) -> anyhow::Result<()> {
             let index = steps.iter().position(|one| one == step);
             let index = index.expect("lanes run only where every step does");
             let log = logs.path().join(step.name());
-            let result = report(index, steps.len(), *step, || run_alone(*step, &log));
+            let result = report(index, steps.len(), *step, || run_alone(this, *step, &log));
             if result.is_err() {
                 has_failed.store(true, Ordering::Relaxed);
                 return result;
@@ -212,9 +214,8 @@ fn run_lanes(steps: &[Step]) -> anyhow::Result<()> {
 
 /// Runs a step as a process of its own and prints its output when it has ended, so that the output
 /// of two steps is not mixed.
-fn run_alone(step: Step, log: &Path) -> anyhow::Result<()> {
+fn run_alone(this: &Path, step: Step, log: &Path) -> anyhow::Result<()> {
     let output = File::create(log).with_context(|| format!("cannot make {}", log.display()))?;
-    let this = env::current_exe().context("cannot find this program")?;
     let status = Command::new(this)
         .args(["test", "--only", &step.name()])
         .stdin(Stdio::null())
