@@ -35,6 +35,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("sqlstate", &[]),
     ("column-value", &["sqlstate"]),
     ("semantics-postgres", &["column-value", "sqlstate"]),
+    ("semantics-mysql", &["column-value", "sqlstate"]),
     ("column-codec", &["crypto", "column-value", "sqlstate"]),
     (
         "sql-plan",
