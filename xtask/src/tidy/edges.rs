@@ -43,7 +43,13 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ),
     (
         "sql-rewrite",
-        &["column-value", "semantics-postgres", "sql-plan", "sqlstate"],
+        &[
+            "column-value",
+            "semantics-mysql",
+            "semantics-postgres",
+            "sql-plan",
+            "sqlstate",
+        ],
     ),
     (
         "finish",

@@ -6,9 +6,12 @@ use std::fmt::Write as _;
 use column_value::LogicalType;
 use mysql::prelude::Queryable as _;
 use mysql::{Conn, OptsBuilder, Params, Value};
+use semantics_mysql::{Given, matched, stored};
 use server_testkit::mysql::{Brand, MySql as Server};
 use sha2::{Digest as _, Sha256};
-use sql_plan::{ColumnId, Form, Literal, Mode, OutputKind, Piece, Plan, Rules, Source, Translated};
+use sql_plan::{
+    ColumnId, Form, Literal, Mode, OutputKind, Piece, Plan, Purpose, Rules, Source, Translated,
+};
 use sql_rewrite::mysql::MySql;
 use sql_rewrite::mysql::schema::{ASKED, build};
 use sql_rewrite::{Schema, plan};
@@ -74,6 +77,23 @@ const STATEMENTS: &[(&str, &[&str])] = &[
         &[],
     ),
     ("SELECT count(*), MAX(id) FROM person", &[]),
+    (
+        "SELECT id FROM person WHERE number = 4242424201.0 OR number = 4242424202.5",
+        &[],
+    ),
+    (
+        "SELECT id FROM person WHERE number IN (424242420100000000000, '4242424202')",
+        &[],
+    ),
+    (
+        "INSERT INTO person (id, name, number, paid) VALUES (9, 'canary      six more', \
+         '4242424299.4', 77.745)",
+        &[],
+    ),
+    (
+        "SELECT name, number, paid FROM person WHERE number = 4242424299",
+        &[],
+    ),
     ("SELECT id FROM person ORDER BY id LIMIT 1, 2", &[]),
     (
         "SELECT number, COUNT(*) AS c FROM card GROUP BY number HAVING COUNT(*) > 0 LIMIT 5",
@@ -277,17 +297,6 @@ fn opened(schema: &Schema, id: ColumnId, value: &Value) -> Option<String> {
     Some(unpacked(schema.column(id).logical, &inner))
 }
 
-/// As the server prints a value of the column.
-fn canonical(schema: &Schema, id: ColumnId, text: &str) -> String {
-    match schema.column(id).logical.to_string().starts_with("numeric") {
-        true => {
-            let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-            format!("{whole}.{part:0<2}")
-        }
-        false => text.to_owned(),
-    }
-}
-
 /// The text with `?` for each hole, and what fills them.
 fn filled(
     one: &Translated,
@@ -307,18 +316,34 @@ fn filled(
         text.push('?');
         let hole = &one.holes[number];
         let value = match &hole.source {
-            Source::Parameter(number) => Some(given[*number].to_owned()),
-            Source::Literal(Literal::Text(text) | Literal::Number(text)) => Some(text.clone()),
+            Source::Parameter(number) => Some(Given::Text(given[*number])),
+            Source::Literal(Literal::Text(text)) => Some(Given::Text(text)),
+            Source::Literal(Literal::Number(digits)) => Some(Given::Number(digits)),
             Source::Literal(Literal::Null) => None,
             other => panic!("{other:?} fills a hole"),
         };
         values.push(match (value, hole.form) {
             (None, _) => Value::NULL,
-            (Some(value), Form::Plain) => Value::Bytes(value.into_bytes()),
-            (Some(value), Form::Sealed(id, _)) => {
-                sealed(schema, id, &canonical(schema, id, &value), count)
+            (Some(Given::Text(text) | Given::Number(text)), Form::Plain) => {
+                Value::Bytes(text.as_bytes().to_vec())
             }
-            (Some(_), Form::SealedArray(..)) => panic!("an array"),
+            (Some(value), Form::Sealed(id, purpose)) => {
+                let logical = schema.column(id).logical;
+                let value = match purpose {
+                    Purpose::Store => stored(value, logical).map(Some),
+                    _ => matched(value, logical),
+                };
+                match value.expect("the planner has read it") {
+                    Some(value) => {
+                        let text = semantics_mysql::text(&value, logical).expect("a text");
+                        let text = String::from_utf8(text).expect("a text");
+                        sealed(schema, id, &text, count)
+                    }
+                    // No value of the column is sealed like this.
+                    None => Value::Bytes(vec![2, 1]),
+                }
+            }
+            (Some(Given::Bytes(_)), _) | (_, Form::SealedArray(..)) => panic!("no such constant"),
         });
     }
     (text, values)

@@ -135,32 +135,8 @@ pub(crate) fn physical_type(logical: LogicalType, mode: Mode) -> Physical {
     }
 }
 
-/// The digits of a number for which its form has a fixed size.
-const PRECISION_MAX: u16 = 38;
-/// The longest `varchar`, of letters of four bytes.
-const VARCHAR_MAX: u32 = 16_383;
-
-/// What a type is called in MySQL; None: none that the proxy protects there.
-pub fn name_of_type(logical: LogicalType) -> Option<String> {
-    Some(match logical {
-        LogicalType::SmallInt => "smallint".to_owned(),
-        LogicalType::Integer => "int".to_owned(),
-        LogicalType::BigInt => "bigint".to_owned(),
-        LogicalType::Numeric(Some((precision @ ..=PRECISION_MAX, scale @ ..=30))) => {
-            format!("decimal({precision},{scale})")
-        }
-        LogicalType::Varchar(Some(letters @ 1..=VARCHAR_MAX)) => format!("varchar({letters})"),
-        LogicalType::Text => "text".to_owned(),
-        LogicalType::Bytes => "blob".to_owned(),
-        LogicalType::Date => "date".to_owned(),
-        LogicalType::Timestamp(Some(0)) => "datetime".to_owned(),
-        LogicalType::Timestamp(Some(digits)) => format!("datetime({digits})"),
-        _ => return None,
-    })
-}
-
 pub(crate) fn type_name(logical: LogicalType) -> String {
-    name_of_type(logical).unwrap_or_else(|| logical.to_string())
+    semantics_mysql::name_of_type(logical).unwrap_or_else(|| logical.to_string())
 }
 
 /// Why the proxy does not keep these rules before MySQL, for each that it does not.
@@ -179,7 +155,7 @@ pub fn check_rules(rules: &Rules) -> Vec<SchemaError> {
             } else if !is_name(database) || !is_name(table) || !is_small {
                 "has a name that is not supported before MySQL yet: databases and tables of A-Z, \
                  a-z, 0-9 and _, columns of small letters, 0-9 and _"
-            } else if name_of_type(rule.logical).is_none() {
+            } else if semantics_mysql::name_of_type(rule.logical).is_none() {
                 "has a type that is not supported before MySQL yet: those are smallint, integer, \
                  bigint, numeric(p,s) up to 38 digits, varchar(n), text, bytea (BLOB there), date \
                  and timestamp(n) (DATETIME(n) there)"
