@@ -161,10 +161,15 @@ fn initialise(brand: Brand, folder: &Path) {
             command
         }
     };
-    let made = command.arg(data).current_dir(folder).output();
+    let made = own_files(&mut command, folder).arg(data).output();
     let made = made.expect("the installation runs");
     let said = String::from_utf8_lossy(&made.stderr);
     assert!(made.status.success(), "{brand:?} is not set up:\n{said}");
+}
+
+/// A server that starts removes the temporary tables that it finds, also those of another server.
+fn own_files<'c>(command: &'c mut Command, folder: &Path) -> &'c mut Command {
+    command.current_dir(folder).env("TMPDIR", folder)
 }
 
 /// A MySQL that was unpacked to any folder must be told where it is.
@@ -180,7 +185,7 @@ fn mysql_folders() -> Vec<String> {
 fn server(brand: Brand, program: &Path, folder: &Path, port: u16) -> Command {
     let log = File::create(folder.join("log")).expect("own folder");
     let mut command = command(program);
-    command
+    own_files(&mut command, folder)
         .args(["--no-defaults", SMALL, "--bind-address=127.0.0.1"])
         .arg(format!("--datadir={}", folder.join("data").display()))
         .arg(format!("--port={port}"))
@@ -193,7 +198,6 @@ fn server(brand: Brand, program: &Path, folder: &Path, port: u16) -> Command {
         .args(["--character-set-server=utf8mb4", "--max-allowed-packet=64M"])
         // Tests lose nothing that they need when they lose power.
         .arg("--innodb-flush-log-at-trx-commit=0")
-        .current_dir(folder)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(log);

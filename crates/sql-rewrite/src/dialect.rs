@@ -13,6 +13,7 @@
 
 pub(crate) mod lexeme;
 pub(crate) mod marks;
+pub mod mysql;
 mod plans;
 pub(crate) mod postgres;
 #[cfg(test)]
@@ -26,6 +27,7 @@ use sqlstate::SqlState;
 
 use crate::{Refusal, Template};
 use lexeme::Lexeme;
+use mysql::MySql;
 use postgres::{functions, lexer, names, output_names, parse};
 use sql_plan::unsupported;
 
@@ -35,6 +37,8 @@ pub enum Dialect {
     /// PostgreSQL's.
     #[default]
     Postgres,
+    /// That of MySQL or MariaDB.
+    MySql(MySql),
     /// One that no server speaks: it differs from PostgreSQL's wherever a dialect may.
     #[cfg(test)]
     Sample,
@@ -46,6 +50,8 @@ pub(crate) enum Unread {
     Syntax,
     /// The server gives an operator other operands.
     Binding,
+    /// A form of this kind.
+    Form(&'static str),
 }
 
 impl Unread {
@@ -59,6 +65,7 @@ impl Unread {
                  before ^, an operator of a user's beside another)",
             )
             .with_hint("Put what belongs together in parentheses, as (-a) ^ 2."),
+            Self::Form(what) => unsupported(what),
         }
     }
 }
@@ -83,6 +90,7 @@ impl Dialect {
     pub(crate) fn parse(self, statement: &str) -> Result<Statement, Unread> {
         match self {
             Self::Postgres => parse::parse(statement),
+            Self::MySql(own) => mysql::parse::parse(statement, own),
             #[cfg(test)]
             Self::Sample => sample::parse(statement),
         }
@@ -93,6 +101,7 @@ impl Dialect {
     pub fn statements(self, text: &str) -> Option<Vec<Statement>> {
         match self {
             Self::Postgres => parse::statements(text),
+            Self::MySql(own) => mysql::parse::statements(text, own),
             #[cfg(test)]
             Self::Sample => sample::statements(text),
         }
@@ -102,6 +111,7 @@ impl Dialect {
     pub(crate) fn reads_back(self, text: &str, statement: &Statement) -> bool {
         match self {
             Self::Postgres => parse::reads_back(text, statement),
+            Self::MySql(own) => mysql::parse::reads_back(text, statement, own),
             #[cfg(test)]
             Self::Sample => sample::reads_back(text, statement),
         }
@@ -111,6 +121,7 @@ impl Dialect {
     pub(crate) fn for_server(self, text: String) -> String {
         match self {
             Self::Postgres => postgres::forms::for_server(text),
+            Self::MySql(own) => mysql::lexer::for_server(text, own),
             #[cfg(test)]
             Self::Sample => text,
         }
@@ -120,6 +131,7 @@ impl Dialect {
     pub(crate) fn lexemes(self, text: &str) -> Vec<(Lexeme, Range<usize>)> {
         match self {
             Self::Postgres => lexer::lexemes(text),
+            Self::MySql(own) => mysql::lexer::shared(text, own),
             #[cfg(test)]
             Self::Sample => lexer::lexemes(text),
         }
@@ -130,6 +142,7 @@ impl Dialect {
     pub(crate) fn may_hide_names(self, text: &str, lower: &str) -> bool {
         match self {
             Self::Postgres => postgres::spelled::may_hide_names(text, lower),
+            Self::MySql(_) => false,
             #[cfg(test)]
             Self::Sample => postgres::spelled::may_hide_names(text, lower),
         }
@@ -139,6 +152,7 @@ impl Dialect {
     pub(crate) fn readings(self, text: &str, first: &str) -> Option<Vec<String>> {
         match self {
             Self::Postgres => postgres::spelled::readings(text, first),
+            Self::MySql(_) => None,
             #[cfg(test)]
             Self::Sample => postgres::spelled::readings(text, first),
         }
@@ -148,6 +162,7 @@ impl Dialect {
     pub fn write_hole(self, index: usize, text: &mut String) {
         match self {
             Self::Postgres => write!(text, "${}", index + 1).expect("a String takes everything"),
+            Self::MySql(_) => mysql::lexer::write_hole(index, text),
             #[cfg(test)]
             Self::Sample => sample::write_hole(index, text),
         }
@@ -165,6 +180,7 @@ impl Dialect {
     pub(crate) fn fold(self, name: &Ident) -> String {
         match self {
             Self::Postgres => names::folded(name),
+            Self::MySql(_) => mysql::names::fold(name),
             #[cfg(test)]
             Self::Sample => sample::fold(name),
         }
@@ -174,6 +190,7 @@ impl Dialect {
     pub(crate) fn cuts(self, name: &str) -> bool {
         match self {
             Self::Postgres => name.len() > names::NAME_SIZE_MAX,
+            Self::MySql(_) => false,
             #[cfg(test)]
             Self::Sample => false,
         }
@@ -183,6 +200,7 @@ impl Dialect {
     pub(crate) fn cut(self, name: String) -> String {
         match self {
             Self::Postgres => names::cut(name),
+            Self::MySql(_) => name,
             #[cfg(test)]
             Self::Sample => name,
         }
@@ -192,6 +210,7 @@ impl Dialect {
     pub(crate) fn quote(self, name: &str) -> Ident {
         match self {
             Self::Postgres => names::quoted(name),
+            Self::MySql(_) => mysql::names::quote(name),
             #[cfg(test)]
             Self::Sample => sample::quote(name),
         }
@@ -201,6 +220,7 @@ impl Dialect {
     pub(crate) fn split(self, name: &ObjectName) -> Option<(Option<String>, String)> {
         match self {
             Self::Postgres => names::split(name),
+            Self::MySql(own) => mysql::names::split(name, own),
             #[cfg(test)]
             Self::Sample => sample::split(name),
         }
@@ -210,6 +230,7 @@ impl Dialect {
     pub(crate) fn is_system_column(self, name: &str) -> bool {
         match self {
             Self::Postgres => names::SYSTEM_COLUMNS.contains(&name),
+            Self::MySql(_) => false,
             #[cfg(test)]
             Self::Sample => sample::ROW_LOCATOR.contains(&name),
         }
@@ -219,6 +240,7 @@ impl Dialect {
     pub(crate) fn output_name(self, expression: &Expr) -> Option<String> {
         match self {
             Self::Postgres => output_names::output_name(expression),
+            Self::MySql(_) => mysql::names::output(expression),
             #[cfg(test)]
             Self::Sample => sample::output_name(expression),
         }
@@ -228,6 +250,7 @@ impl Dialect {
     pub(crate) fn name_columns(self, body: &mut SetExpr) {
         match self {
             Self::Postgres => output_names::name_columns(body),
+            Self::MySql(_) => {}
             #[cfg(test)]
             Self::Sample => sample::name_columns(body),
         }
@@ -237,6 +260,7 @@ impl Dialect {
     pub(crate) fn unnamed_output(self) -> &'static str {
         match self {
             Self::Postgres => output_names::UNNAMED,
+            Self::MySql(_) => "",
             #[cfg(test)]
             Self::Sample => sample::UNNAMED,
         }
@@ -245,10 +269,22 @@ impl Dialect {
 
 /// Rows.
 impl Dialect {
+    /// Whether a statement that the server cannot execute as one is refused: the proxy computes no
+    /// values of this dialect.
+    pub(crate) fn leaves_all_to_the_server(self) -> bool {
+        match self {
+            Self::Postgres => false,
+            Self::MySql(_) => true,
+            #[cfg(test)]
+            Self::Sample => false,
+        }
+    }
+
     /// The columns of a table by which a row that was read and locked is found again.
     pub(crate) fn row_locator(self) -> &'static [&'static str] {
         match self {
             Self::Postgres => &names::ROW_LOCATOR,
+            Self::MySql(_) => &[],
             #[cfg(test)]
             Self::Sample => &sample::ROW_LOCATOR,
         }
@@ -259,6 +295,7 @@ impl Dialect {
         match self {
             // Rows that refer to such a row by a foreign key do not wait for it.
             Self::Postgres => "FOR NO KEY UPDATE",
+            Self::MySql(_) => "FOR UPDATE",
             #[cfg(test)]
             Self::Sample => "FOR UPDATE",
         }
@@ -271,6 +308,7 @@ impl Dialect {
     pub(crate) fn is_function_word(self, name: &str) -> bool {
         match self {
             Self::Postgres => names::FUNCTION_WORDS.contains(&name),
+            Self::MySql(_) => matches!(name, "current_date" | "current_timestamp"),
             #[cfg(test)]
             Self::Sample => false,
         }
@@ -280,8 +318,19 @@ impl Dialect {
     pub(crate) fn builtin(self, name: &ObjectName) -> Option<String> {
         match self {
             Self::Postgres => names::builtin(name),
+            Self::MySql(own) => mysql::names::builtin(name, own),
             #[cfg(test)]
             Self::Sample => sample::builtin(name),
+        }
+    }
+
+    /// The name of a function as tables of functions have it.
+    pub(crate) fn fold_function(self, name: String) -> String {
+        match self {
+            Self::Postgres => name,
+            Self::MySql(_) => name.to_ascii_lowercase(),
+            #[cfg(test)]
+            Self::Sample => name,
         }
     }
 
@@ -289,17 +338,19 @@ impl Dialect {
     pub(crate) fn runs_text(self, schema: Option<&str>, name: &str, path: &[String]) -> bool {
         match self {
             Self::Postgres => functions::runs_text(schema, name, path),
+            Self::MySql(_) => false,
             #[cfg(test)]
             Self::Sample => functions::runs_text(schema, name, path),
         }
     }
 
     /// The names of functions that run SQL out of a text.
-    pub(crate) fn running_functions(self) -> impl Iterator<Item = &'static str> {
+    pub(crate) fn running_functions(self) -> Vec<&'static str> {
         match self {
-            Self::Postgres => functions::running_functions(),
+            Self::Postgres => functions::running_functions().collect(),
+            Self::MySql(_) => mysql::lexer::RUNNING_FUNCTIONS.to_vec(),
             #[cfg(test)]
-            Self::Sample => functions::running_functions(),
+            Self::Sample => functions::running_functions().collect(),
         }
     }
 
@@ -307,6 +358,7 @@ impl Dialect {
     pub(crate) fn runs_texts(self, body: &str) -> bool {
         match self {
             Self::Postgres => functions::runs_texts(body),
+            Self::MySql(_) => true,
             #[cfg(test)]
             Self::Sample => functions::runs_texts(body),
         }
@@ -316,6 +368,7 @@ impl Dialect {
     pub(crate) fn gathering_function(self) -> ObjectName {
         match self {
             Self::Postgres => functions::array_agg(),
+            Self::MySql(_) => mysql::names::gathering_function(),
             #[cfg(test)]
             Self::Sample => sample::gathering_function(),
         }
@@ -325,6 +378,8 @@ impl Dialect {
     pub(crate) fn write_extreme(self, call: &mut Expr, is_maximum: bool) {
         match self {
             Self::Postgres => functions::first_of_sorted(call, is_maximum),
+            // The server sorts bytes as they are.
+            Self::MySql(_) => {}
             #[cfg(test)]
             Self::Sample => functions::first_of_sorted(call, is_maximum),
         }

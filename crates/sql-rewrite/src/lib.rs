@@ -29,6 +29,7 @@ mod walk;
 
 pub use describe::describe;
 pub use dialect::Dialect;
+pub use dialect::mysql;
 pub use dialect::postgres::finisher::unknown_operator;
 pub use dialect::postgres::names::NAME_SIZE_MAX;
 pub use dialect::postgres::objects::{Objects, may_fetch, may_name_objects};

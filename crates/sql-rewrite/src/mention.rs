@@ -120,6 +120,7 @@ impl Mentions {
                 || self
                     .dialect
                     .running_functions()
+                    .into_iter()
                     .any(|name| may_be(word, name.as_bytes()))
         })
     }

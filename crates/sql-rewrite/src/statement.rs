@@ -8,7 +8,7 @@ use sqlstate::SqlState;
 use crate::analysis::template;
 use crate::analysis::{Analysis, output_list};
 use crate::dialect::lexeme::{Lexeme, Part, words};
-use crate::dialect::{Unread, has_rows};
+use crate::dialect::{Unread, has_rows, mysql};
 use crate::finisher::{inserts, merges, writes};
 use crate::mention::Mentions;
 use crate::{
@@ -31,6 +31,9 @@ pub fn plan(text: &str, schema: &Schema) -> Result<Vec<Planned>, Refusal> {
 /// # Errors
 /// As those of [`plan`].
 pub fn plan_with(text: &str, schema: &Schema, objects: &Objects) -> Result<Vec<Planned>, Refusal> {
+    if let Dialect::MySql(own) = schema.dialect {
+        return mysql::statement::plan(text, schema, own);
+    }
     let lexemes = schema.dialect.lexemes(text);
     let mut planning = Planning {
         text,
@@ -302,7 +305,7 @@ impl Before {
 }
 
 /// The plan of a statement that names a protected table, proved where it reads or writes rows.
-fn of_statement(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
+pub(crate) fn of_statement(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
     let plan = planned(statement, schema)?;
     if !has_rows(statement) {
         return Ok(plan);
@@ -321,6 +324,10 @@ fn of_statement(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal>
 }
 
 fn planned(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
+    if schema.dialect.leaves_all_to_the_server() && has_rows(statement) {
+        let (translated, effects) = translate(statement, schema)?;
+        return Ok(Plan::One(translated, effects));
+    }
     match statement {
         Statement::Query(query) => match translate(statement, schema) {
             Ok((translated, effects)) => Ok(Plan::One(translated, effects)),

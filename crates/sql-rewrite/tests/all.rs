@@ -8,6 +8,7 @@ mod finisher;
 mod gathered;
 mod golden;
 mod meanings;
+mod mysql;
 mod oracle;
 mod postgres;
 mod regressions;

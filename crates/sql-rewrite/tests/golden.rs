@@ -6,7 +6,7 @@
 //!
 //! `golden/statements.txt` has the statements, one a line, with `\n`, `\r`, `\t` and `\\` for line
 //! ends, tabs and backslashes. They are planned for three schemas. A plan that is the same for a
-//! later schema is written once.
+//! later schema is written once. The files `mysql-…` are the same of the dialect of MySQL.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -18,11 +18,13 @@ use sql_plan::{
 use sql_rewrite::{Objects, Schema, describe, plan, plan_with};
 
 use crate::common::{build, people, tpcc};
+use crate::mysql;
 
 /// Set to write the file of plans anew, instead of comparing it.
 const WRITE: &str = "STRONGROOM_WRITE_TABLES";
 
 const STATEMENTS: &str = include_str!("golden/statements.txt");
+const MYSQL_STATEMENTS: &str = include_str!("golden/mysql-statements.txt");
 
 /// Prepared and declared before texts that name one of these.
 const PREPARED: &[&str] = &[
@@ -125,12 +127,24 @@ fn every_plan_is_that_of_the_file() {
         let objects = objects(&schema);
         (schema, objects)
     });
+    compare(STATEMENTS, &schemas, "plans.txt");
+}
+
+/// For MariaDB, for MariaDB in another SQL mode, and for a MySQL without checks.
+#[test]
+fn every_plan_for_mysql_is_that_of_the_file() {
+    let schemas = mysql::servers().map(|own| (mysql::people(own), Objects::default()));
+    compare(MYSQL_STATEMENTS, &schemas, "mysql-plans.txt");
+}
+
+/// Plans statements, a line each, for several schemas, and compares the plans with a file.
+fn compare(statements: &str, schemas: &[(Schema, Objects)], file: &str) {
     let mut found = String::new();
-    for line in STATEMENTS.lines() {
+    for line in statements.lines() {
         let text = unescaped(line);
         writeln!(found, "{line}").expect("a String takes all");
         let mut seen: Vec<String> = Vec::new();
-        for (number, (schema, objects)) in (1..).zip(&schemas) {
+        for (number, (schema, objects)) in (1..).zip(schemas) {
             let planned = of_text(&text, schema, objects);
             if !seen.contains(&planned) {
                 for line in planned.lines() {
@@ -141,7 +155,8 @@ fn every_plan_is_that_of_the_file() {
         }
         found.push('\n');
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/plans.txt");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let path = folder.join(file);
     if std::env::var_os(WRITE).is_some() {
         std::fs::write(&path, &found).expect("a writable file");
     }

@@ -35,6 +35,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("sqlstate", &[]),
     ("column-value", &["sqlstate"]),
     ("semantics-postgres", &["column-value", "sqlstate"]),
+    ("semantics-mysql", &["column-value", "sqlstate"]),
     ("column-codec", &["crypto", "column-value", "sqlstate"]),
     (
         "sql-plan",
@@ -42,7 +43,13 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ),
     (
         "sql-rewrite",
-        &["column-value", "semantics-postgres", "sql-plan", "sqlstate"],
+        &[
+            "column-value",
+            "semantics-mysql",
+            "semantics-postgres",
+            "sql-plan",
+            "sqlstate",
+        ],
     ),
     (
         "finish",

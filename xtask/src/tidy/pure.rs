@@ -14,6 +14,7 @@ const PURE: &[&str] = &[
     "sqlstate",
     "column-value",
     "semantics-postgres",
+    "semantics-mysql",
     "column-codec",
     "sql-plan",
     "sql-rewrite",

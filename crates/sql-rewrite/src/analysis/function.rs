@@ -56,6 +56,7 @@ impl Analysis<'_> {
         let Some((schema, name)) = self.dialect().split(name) else {
             return Err(unsupported("a computed name of a function"));
         };
+        let name = self.dialect().fold_function(name);
         self.check_function(schema.as_deref(), &name)?;
         if let Some(filter) = filter {
             self.plain(filter, scope)?;

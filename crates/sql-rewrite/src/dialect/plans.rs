@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use sqlparser::ast::Statement;
 
 use super::lexeme::Part;
+use super::mysql;
 use super::postgres::utility::Planner;
 use super::postgres::{catalogue, ddl, effects, objects, utility};
 use crate::{Dialect, Effects, Plan, Refusal, Schema};
@@ -15,6 +16,7 @@ impl Dialect {
     pub(crate) fn catalogue(self, statement: &str, schema: &Schema) -> Option<Plan> {
         match self {
             Self::Postgres => catalogue::plan(statement, schema),
+            Self::MySql(_) => None,
             #[cfg(test)]
             Self::Sample => None,
         }
@@ -24,6 +26,7 @@ impl Dialect {
     pub(crate) fn effects(self, words: &[String], schema: &Schema) -> Effects {
         match self {
             Self::Postgres => effects::of_words(words, schema),
+            Self::MySql(_) => mysql::statement::effects(words),
             #[cfg(test)]
             Self::Sample => effects::of_words(words, schema),
         }
@@ -33,6 +36,7 @@ impl Dialect {
     pub(crate) fn note_text(self, effects: &mut Effects, statement: &str) {
         match self {
             Self::Postgres => effects::note_text(effects, statement),
+            Self::MySql(_) => {}
             #[cfg(test)]
             Self::Sample => effects::note_text(effects, statement),
         }
@@ -43,6 +47,7 @@ impl Dialect {
     pub(crate) fn sets_by_rows(self, words: &[String]) -> bool {
         match self {
             Self::Postgres => effects::sets_by_rows(words),
+            Self::MySql(_) => false,
             #[cfg(test)]
             Self::Sample => effects::sets_by_rows(words),
         }
@@ -53,6 +58,7 @@ impl Dialect {
     pub(crate) fn passes(self, text: &str, part: &Part) -> Option<Effects> {
         match self {
             Self::Postgres => utility::passes(text, part),
+            Self::MySql(_) => None,
             #[cfg(test)]
             Self::Sample => utility::passes(text, part),
         }
@@ -62,6 +68,7 @@ impl Dialect {
     pub(crate) fn note_objects(self, effects: &mut Effects, text: &str, part: &Part) {
         match self {
             Self::Postgres => effects.objects = objects::effects(text, part),
+            Self::MySql(_) => {}
             #[cfg(test)]
             Self::Sample => effects.objects = objects::effects(text, part),
         }
@@ -76,6 +83,7 @@ impl Dialect {
     ) -> Result<Plan, Refusal> {
         match self {
             Self::Postgres => utility::plan(statement, schema, inner),
+            Self::MySql(own) => mysql::ddl::plan(statement, schema, own),
             #[cfg(test)]
             Self::Sample => utility::plan(statement, schema, inner),
         }
@@ -89,6 +97,7 @@ impl Dialect {
     ) -> Option<Cow<'s, Schema>> {
         match self {
             Self::Postgres => ddl::after(statement, schema),
+            Self::MySql(_) => None,
             #[cfg(test)]
             Self::Sample => ddl::after(statement, schema),
         }

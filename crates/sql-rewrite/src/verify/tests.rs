@@ -3,6 +3,7 @@
 
 use column_value::LogicalType;
 
+mod mysql;
 mod sequences;
 
 use super::check;
@@ -87,6 +88,10 @@ fn schema() -> Schema {
 /// A plan as its text says it: `{name}` is a value sealed for that column, `{name[]}` an array of
 /// such, `{1}` the first parameter in clear.
 fn proved(text: &str, outputs: &[OutputKind]) -> Result<(), String> {
+    proved_for(&schema(), text, outputs)
+}
+
+fn proved_for(schema: &Schema, text: &str, outputs: &[OutputKind]) -> Result<(), String> {
     let mut holes = Vec::new();
     let mut pieces = Vec::new();
     for (index, part) in text.split(['{', '}']).enumerate() {
@@ -120,7 +125,7 @@ fn proved(text: &str, outputs: &[OutputKind]) -> Result<(), String> {
         locks: None,
     };
     let plan = Plan::One(translated, Effects::default());
-    check(&plan, &schema()).map_err(|doubt| doubt.0)
+    check(&plan, schema).map_err(|doubt| doubt.0)
 }
 
 /// What is sealed in these plans.

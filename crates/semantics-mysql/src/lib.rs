@@ -1,0 +1,194 @@
+//! What MySQL and MariaDB do with values in a strict SQL mode: which value a constant is in a
+//! column, and the text of a value.
+//!
+//! A protected column is `VARBINARY` in the server, so the server no longer checks what goes in:
+//! length, scale, range. This crate is the home of those rules, as `semantics-postgres` is for
+//! PostgreSQL. It knows no protocol and no key. `column-value` defines what a value is; of its
+//! types `timestamp(n)` is `DATETIME(n)` here, and `bytea` is `BLOB`.
+//!
+//! | to | use |
+//! |---|---|
+//! | store a constant in a column | [`stored`] |
+//! | compare a constant with a column for equality | [`matched`] |
+//! | write the text of a value | [`text`] |
+//! | name a type | [`name_of_type`] |
+//!
+//! Servers read many more texts than are read here (`'20240229'`, `' 5 '`, `1e2`), with warnings or
+//! without. What is not read in one full form is refused: never read as another value.
+//!
+//! Texts have no equality here, since servers compare them by their collations.
+#![forbid(unsafe_code)]
+
+mod datetime;
+mod names;
+mod number;
+
+pub use names::name_of_type;
+
+use column_value::{LogicalType, Value, ValueError};
+use sqlstate::SqlState;
+
+/// A constant of a statement, or a parameter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Given<'a> {
+    /// The digits of a number, with its sign.
+    Number(&'a str),
+    /// A text.
+    Text(&'a str),
+    /// Bytes.
+    Bytes(&'a [u8]),
+}
+
+/// The longest `TEXT` and `BLOB`, in bytes.
+const TEXT_SIZE_MAX: usize = 65_535;
+
+fn not_understood(logical: LogicalType) -> ValueError {
+    ValueError::new(
+        SqlState::INVALID_TEXT_REPRESENTATION,
+        format!(
+            "a value that is not read as {}: write it in full",
+            named(logical)
+        ),
+    )
+}
+
+fn named(logical: LogicalType) -> String {
+    name_of_type(logical).unwrap_or_else(|| logical.to_string())
+}
+
+fn too_long() -> ValueError {
+    ValueError::new(
+        SqlState::STRING_DATA_RIGHT_TRUNCATION,
+        "data too long for the column",
+    )
+}
+
+/// The value that a column of a type has once a constant is stored in it.
+///
+/// # Errors
+/// 22001: too long. 22003: out of range. 22P02: not read, though the server might read it. 0A000:
+/// no column of the type can be protected.
+pub fn stored(given: Given<'_>, logical: LogicalType) -> Result<Value, ValueError> {
+    match logical {
+        LogicalType::SmallInt | LogicalType::Integer | LogicalType::BigInt => {
+            let number = number::read(digits(given, logical)?, logical)?;
+            number::integer(&number, logical)
+        }
+        LogicalType::Numeric(Some(limits)) => {
+            let number = number::read(digits(given, logical)?, logical)?;
+            number::decimal(&number, limits)
+        }
+        LogicalType::Varchar(Some(letters)) => varchar(text_of(given, logical)?, letters),
+        LogicalType::Text => {
+            let text = text_of(given, logical)?;
+            match text.len() <= TEXT_SIZE_MAX {
+                true => Ok(Value::Text(text.to_owned())),
+                false => Err(too_long()),
+            }
+        }
+        LogicalType::Bytes => {
+            let bytes = match given {
+                Given::Number(_) => return Err(not_understood(logical)),
+                Given::Text(text) => text.as_bytes(),
+                Given::Bytes(bytes) => bytes,
+            };
+            match bytes.len() <= TEXT_SIZE_MAX {
+                true => Ok(Value::Bytes(bytes.to_vec())),
+                false => Err(too_long()),
+            }
+        }
+        LogicalType::Date => datetime::date(text_of(given, logical)?),
+        LogicalType::Timestamp(Some(digits)) => {
+            datetime::datetime(text_of(given, logical)?, digits)
+        }
+        _ => Err(not_supported(logical)),
+    }
+}
+
+/// The value that is equal to a constant in a column of a type; None: no value of the column is.
+///
+/// # Errors
+/// 22P02: not read, or the server would compare otherwise than by the value. 0A000: columns of the
+/// type are not compared.
+pub fn matched(given: Given<'_>, logical: LogicalType) -> Result<Option<Value>, ValueError> {
+    match logical {
+        LogicalType::SmallInt | LogicalType::Integer | LogicalType::BigInt => {
+            let number = number::read(digits(given, logical)?, logical)?;
+            number::check_compared(&number, matches!(given, Given::Text(_)), logical)?;
+            Ok(number::exact(&number, 0).and_then(|exact| number::integer(&exact, logical).ok()))
+        }
+        LogicalType::Numeric(Some(limits)) => {
+            let number = number::read(digits(given, logical)?, logical)?;
+            number::check_compared(&number, matches!(given, Given::Text(_)), logical)?;
+            let exact = number::exact(&number, limits.1);
+            Ok(exact.and_then(|exact| number::decimal(&exact, limits).ok()))
+        }
+        LogicalType::Date | LogicalType::Timestamp(Some(_)) => stored(given, logical).map(Some),
+        _ => Err(not_supported(logical)),
+    }
+}
+
+/// The text that the server writes for a value of a column.
+///
+/// # Errors
+/// The value is none of the type.
+pub fn text(value: &Value, logical: LogicalType) -> Result<Vec<u8>, ValueError> {
+    let mut out = String::new();
+    match (value, logical) {
+        (
+            Value::Integer(number),
+            LogicalType::SmallInt | LogicalType::Integer | LogicalType::BigInt,
+        ) => out = number.to_string(),
+        (Value::Numeric(number), LogicalType::Numeric(Some((_, scale)))) => {
+            let number = column_value::numeric::round(number, scale.into());
+            column_value::numeric::write(&number, &mut out);
+        }
+        (Value::Text(text), LogicalType::Varchar(_) | LogicalType::Text) => {
+            text.clone_into(&mut out);
+        }
+        (Value::Bytes(bytes), LogicalType::Bytes) => return Ok(bytes.clone()),
+        (Value::Date(day), LogicalType::Date) => datetime::write_date((*day).into(), &mut out),
+        (Value::Timestamp(time_us), LogicalType::Timestamp(Some(digits))) => {
+            datetime::write_datetime(*time_us, digits, &mut out);
+        }
+        _ => return Err(not_understood(logical)),
+    }
+    Ok(out.into_bytes())
+}
+
+fn not_supported(logical: LogicalType) -> ValueError {
+    ValueError::new(
+        SqlState::FEATURE_NOT_SUPPORTED,
+        format!(
+            "{} is not supported at this place before MySQL",
+            named(logical)
+        ),
+    )
+}
+
+/// A number, or a text that may be one.
+fn digits<'a>(given: Given<'a>, logical: LogicalType) -> Result<&'a str, ValueError> {
+    match given {
+        Given::Number(text) | Given::Text(text) => Ok(text),
+        Given::Bytes(_) => Err(not_understood(logical)),
+    }
+}
+
+/// A text. A number that is stored as one would be written by the server's own rules.
+fn text_of<'a>(given: Given<'a>, logical: LogicalType) -> Result<&'a str, ValueError> {
+    match given {
+        Given::Text(text) => Ok(text),
+        Given::Number(_) | Given::Bytes(_) => Err(not_understood(logical)),
+    }
+}
+
+/// Blanks beyond the length are cut, as the server does with a note; other letters are not.
+fn varchar(text: &str, letters: u32) -> Result<Value, ValueError> {
+    let letters = usize::try_from(letters).unwrap_or(usize::MAX);
+    let end = text.char_indices().nth(letters).map(|(at, _)| at);
+    let (kept, rest) = text.split_at(end.unwrap_or(text.len()));
+    match rest.bytes().all(|byte| byte == b' ') {
+        true => Ok(Value::Text(kept.to_owned())),
+        false => Err(too_long()),
+    }
+}

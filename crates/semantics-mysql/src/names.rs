@@ -1,0 +1,27 @@
+//! Names of types.
+
+use column_value::LogicalType;
+
+/// The digits of a number for which its form has a fixed size.
+const PRECISION_MAX: u16 = 38;
+/// The longest `varchar`, of letters of four bytes.
+const VARCHAR_MAX: u32 = 16_383;
+
+/// What a type is called in MySQL; None: none that the proxy protects there.
+pub fn name_of_type(logical: LogicalType) -> Option<String> {
+    Some(match logical {
+        LogicalType::SmallInt => "smallint".to_owned(),
+        LogicalType::Integer => "int".to_owned(),
+        LogicalType::BigInt => "bigint".to_owned(),
+        LogicalType::Numeric(Some((precision @ ..=PRECISION_MAX, scale @ ..=30))) => {
+            format!("decimal({precision},{scale})")
+        }
+        LogicalType::Varchar(Some(letters @ 1..=VARCHAR_MAX)) => format!("varchar({letters})"),
+        LogicalType::Text => "text".to_owned(),
+        LogicalType::Bytes => "blob".to_owned(),
+        LogicalType::Date => "date".to_owned(),
+        LogicalType::Timestamp(Some(0)) => "datetime".to_owned(),
+        LogicalType::Timestamp(Some(digits)) => format!("datetime({digits})"),
+        _ => return None,
+    })
+}

@@ -1,0 +1,73 @@
+//! Whole numbers and decimals.
+
+use bigdecimal::BigDecimal;
+use column_value::limits::integer_range;
+use column_value::numeric::{self, whole_digits};
+use column_value::{LogicalType, Value, ValueError};
+
+use crate::{named, not_understood};
+
+/// Digits that a server's decimals have at most, with some more: a longer text is no number that
+/// fits a column.
+const DIGITS_MAX: usize = 100;
+
+/// Digits that a floating-point number keeps: servers compare a text with a decimal as such
+/// numbers.
+const DIGITS_OF_DOUBLE: u64 = 15;
+
+/// A number as it is written: a sign, digits, a point between digits. No exponent: with one it is a
+/// floating-point number.
+pub fn read(text: &str, logical: LogicalType) -> Result<BigDecimal, ValueError> {
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (whole, part) = unsigned.split_once('.').unwrap_or((unsigned, "0"));
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|own| own.is_ascii_digit());
+    if !is_digits(whole) || !is_digits(part) || text.len() > DIGITS_MAX {
+        return Err(not_understood(logical));
+    }
+    match numeric::parse(text)? {
+        Value::Numeric(number) => Ok(number),
+        _ => Err(not_understood(logical)),
+    }
+}
+
+/// A whole number of a type; a half is rounded away from zero.
+pub fn integer(number: &BigDecimal, logical: LogicalType) -> Result<Value, ValueError> {
+    let mut text = String::new();
+    numeric::write(&numeric::round(number, 0), &mut text);
+    let range = integer_range(logical);
+    match text.parse::<i64>().ok().filter(|own| range.contains(own)) {
+        Some(number) => Ok(Value::Integer(number)),
+        None => Err(ValueError::out_of_range(&named(logical))),
+    }
+}
+
+/// A decimal of a precision and a scale; a half is rounded away from zero.
+pub fn decimal(number: &BigDecimal, (precision, scale): (u16, u16)) -> Result<Value, ValueError> {
+    let number = numeric::round(number, scale.into());
+    match whole_digits(&number) <= u64::from(precision.saturating_sub(scale)) {
+        true => Ok(Value::Numeric(number)),
+        false => Err(ValueError::out_of_range(&format!(
+            "decimal({precision},{scale})"
+        ))),
+    }
+}
+
+/// The number with a scale, if it has no digits beyond it.
+pub fn exact(number: &BigDecimal, scale: u16) -> Option<BigDecimal> {
+    let rounded = numeric::round(number, scale.into());
+    (rounded == *number).then_some(rounded)
+}
+
+/// A server compares a text with a number as floating-point numbers, or with a whole column as
+/// whole numbers: the same only for a short text.
+pub fn check_compared(
+    number: &BigDecimal,
+    is_text: bool,
+    logical: LogicalType,
+) -> Result<(), ValueError> {
+    let digits = numeric::decimal_digits(&number.as_bigint_and_scale().0);
+    match is_text && digits > DIGITS_OF_DOUBLE {
+        true => Err(not_understood(logical)),
+        false => Ok(()),
+    }
+}

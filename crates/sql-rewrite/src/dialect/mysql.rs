@@ -1,0 +1,102 @@
+//! The dialect of MySQL and MariaDB, as far as it is understood.
+//!
+//! A statement over a protected table is read in three steps, each of which refuses what it does
+//! not know: [`lexer`] reads the bytes as this server does in this SQL mode, and writes them in one
+//! plain form; the parser makes a tree of that form; [`subset`] lets those forms through whose tree
+//! means the same to the server. Every other statement passes, unless it may reach a protected
+//! table without its name ([`statement`]).
+
+pub(crate) mod ddl;
+mod kinds;
+pub(crate) mod lexer;
+pub(crate) mod names;
+pub(crate) mod parse;
+pub mod schema;
+pub mod statement;
+pub(crate) mod subset;
+
+/// What decides how a server of MySQL or MariaDB reads a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct MySql {
+    /// Whether it is MariaDB.
+    pub is_mariadb: bool,
+    /// Its version, as 80015 or 101119.
+    pub version: u32,
+    /// Whether `"x"` is a name.
+    pub ansi_quotes: bool,
+    /// Whether a backslash in a text is one.
+    pub plain_backslashes: bool,
+    /// Whether names of tables are kept and compared in small letters (`lower_case_table_names`).
+    pub folds_tables: bool,
+}
+
+/// SQL modes under which statements over protected tables mean what they mean without them, or
+/// whose forms the subset refuses.
+const KNOWN_MODES: &[&str] = &[
+    "allow_invalid_dates",
+    "ansi",
+    "error_for_division_by_zero",
+    "ignore_space",
+    "no_auto_create_user",
+    "no_auto_value_on_zero",
+    "no_engine_substitution",
+    "no_unsigned_subtraction",
+    "no_zero_date",
+    "no_zero_in_date",
+    "only_full_group_by",
+    "pipes_as_concat",
+    "real_as_float",
+    "time_round_fractional",
+    "time_truncate_fractional",
+    "traditional",
+];
+
+/// An SQL mode in which statements over protected tables are refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ModeError {
+    /// Texts mean something else in it.
+    #[error("the SQL mode {0} is not supported with protected columns: leave it out of sql_mode")]
+    Unknown(String),
+    /// Values that do not fit are changed instead of refused.
+    #[error(
+        "protected columns need a strict SQL mode: add STRICT_TRANS_TABLES or STRICT_ALL_TABLES to \
+         sql_mode"
+    )]
+    NotStrict,
+}
+
+impl MySql {
+    /// The same server in an SQL mode, as `@@sql_mode` has it.
+    ///
+    /// # Errors
+    /// It is not known what statements mean in it, or it is not strict.
+    pub fn with_mode(self, mode: &str) -> Result<Self, ModeError> {
+        let mut own = Self {
+            ansi_quotes: false,
+            plain_backslashes: false,
+            ..self
+        };
+        let mut is_strict = false;
+        for name in mode.split(',').filter(|name| !name.is_empty()) {
+            match name.to_ascii_lowercase().as_str() {
+                "ansi_quotes" => own.ansi_quotes = true,
+                "no_backslash_escapes" => own.plain_backslashes = true,
+                "strict_trans_tables" | "strict_all_tables" => is_strict = true,
+                known if KNOWN_MODES.contains(&known) => {}
+                _ => return Err(ModeError::Unknown(name.to_owned())),
+            }
+        }
+        match is_strict {
+            true => Ok(own),
+            false => Err(ModeError::NotStrict),
+        }
+    }
+
+    /// Whether the server enforces `CHECK` (MySQL 8.0.16, MariaDB 10.2.1).
+    pub fn enforces_checks(self) -> bool {
+        match self.is_mariadb {
+            true => self.version >= 100_201,
+            false => self.version >= 80_016,
+        }
+    }
+}

@@ -1,0 +1,414 @@
+//! `CREATE TABLE`, `DROP TABLE` and `TRUNCATE` of protected tables.
+
+use std::collections::HashSet;
+
+use column_value::LogicalType;
+use sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
+use sqlparser::ast::{
+    CharacterLength, ColumnDef, ColumnOption, CreateTable, CreateTableOptions, DataType,
+    ExactNumberInfo, Expr, ForeignKeyConstraint, IndexColumn, ObjectType, SqlOption, Statement,
+    TableConstraint, UnaryOperator, Value,
+};
+
+use super::{MySql, names, schema::physical_type};
+use crate::{Effects, Mode, Piece, Plan, ProtectedColumn, Refusal, Schema, Template, Translated};
+use sql_plan::{refuse, unsupported};
+
+/// The plan of a statement that reads and writes no rows.
+pub(crate) fn plan(statement: &Statement, schema: &Schema, own: MySql) -> Result<Plan, Refusal> {
+    match statement {
+        Statement::CreateTable(create) => of_create(create, schema, own),
+        Statement::Drop {
+            object_type: ObjectType::Table,
+            temporary: false,
+            table: None,
+            ..
+        } => Ok(Plan::Pass(changes())),
+        // The server commits.
+        Statement::Truncate(_) => Ok(Plan::Pass(Effects {
+            forgets_locks: true,
+            ..Effects::default()
+        })),
+        _ => Err(unsupported("a statement of this kind")),
+    }
+}
+
+fn changes() -> Effects {
+    Effects {
+        changes_schema: true,
+        ..Effects::default()
+    }
+}
+
+fn of_create(create: &CreateTable, schema: &Schema, own: MySql) -> Result<Plan, Refusal> {
+    check_form(create)?;
+    let (database, table) =
+        names::split(&create.name, own).ok_or_else(|| unsupported("a computed name"))?;
+    let database = database.or_else(|| schema.search_path.first().cloned());
+    let database = database.ok_or_else(|| unsupported("a table without a database"))?;
+    let rules: Vec<&ProtectedColumn> = schema
+        .protected
+        .iter()
+        .filter(|rule| rule.schema == database && rule.table == table)
+        .collect();
+    if rules.is_empty() {
+        return Err(refuse(format!(
+            "{database}.{table} has no rules, and the statement names a protected table"
+        ))
+        .with_hint("Foreign keys between protected and other tables are not supported yet."));
+    }
+    let mut create = create.clone();
+    let mut guards = Vec::new();
+    for rule in &rules {
+        let column = create.columns.iter_mut();
+        let mut column = column.filter(|column| names::fold(&column.name) == rule.column);
+        let Some(column) = column.next() else {
+            return Err(refuse(format!(
+                "{table} has a rule for column {}, which the table would not have",
+                rule.column
+            )));
+        };
+        seal(column, rule)?;
+        guards.push(guard_of(rule));
+    }
+    check_parts(&create, &rules, &database, schema, own)?;
+    let mut text = create.to_string();
+    if !reads_back(&text, &create, own) {
+        return Err(refuse(
+            "this form of CREATE TABLE cannot be sent on safely: it prints as another one",
+        ));
+    }
+    if own.enforces_checks() && !schema.leaves_guards_out {
+        text = with_guard(text, &table, &guards)?;
+    }
+    let translated = Translated {
+        template: Template {
+            pieces: vec![Piece::Text(super::lexer::for_server(text, own))],
+        },
+        holes: Vec::new(),
+        outputs: Vec::new(),
+        parameter_types: Vec::new(),
+        locks: None,
+    };
+    Ok(Plan::One(translated, changes()))
+}
+
+/// Lets columns without rules and constraints through that touch no column with one.
+fn check_parts(
+    create: &CreateTable,
+    rules: &[&ProtectedColumn],
+    database: &str,
+    schema: &Schema,
+    own: MySql,
+) -> Result<(), Refusal> {
+    for column in &create.columns {
+        if !rules
+            .iter()
+            .any(|rule| names::fold(&column.name) == rule.column)
+        {
+            column
+                .options
+                .iter()
+                .try_for_each(|own| check_option(&own.option))?;
+        }
+    }
+    for constraint in &create.constraints {
+        match constraint {
+            TableConstraint::ForeignKey(key) => {
+                check_parent(key, database, schema, own)?;
+                check_children(key, rules)?;
+            }
+            constraint => check_constraint(constraint, rules)?,
+        }
+    }
+    Ok(())
+}
+
+/// Adds the check with which the server itself refuses plaintext, as the last of the table's parts.
+fn with_guard(text: String, table: &str, guards: &[String]) -> Result<String, Refusal> {
+    let name = format!("strongroom_{table}");
+    if name.len() > 64 {
+        return Err(
+            refuse("the name of the table is too long for that of its guard")
+                .with_hint("Shorten it to 53 letters, or set guard = false below [proxy]."),
+        );
+    }
+    // The printer writes the parts in one pair of parentheses, the options behind them.
+    let mut depth = 0_usize;
+    let mut quote = None;
+    for (at, letter) in text.char_indices() {
+        match (quote, letter) {
+            (Some(own), letter) if letter == own => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '`') => quote = Some(letter),
+            (None, '(') => depth += 1,
+            (None, ')') => {
+                depth -= 1;
+                if depth == 0 {
+                    let condition = guards.join(" AND ");
+                    return Ok(format!(
+                        "{}, CONSTRAINT `{name}` CHECK ({condition}){}",
+                        &text[..at],
+                        &text[at..]
+                    ));
+                }
+            }
+            _ => {}
+        }
+    }
+    Err(unsupported("CREATE TABLE of this form"))
+}
+
+fn check_form(create: &CreateTable) -> Result<(), Refusal> {
+    let understood = CreateTableBuilder::new(create.name.clone())
+        .if_not_exists(create.if_not_exists)
+        .columns(create.columns.clone())
+        .constraints(create.constraints.clone())
+        .table_options(create.table_options.clone())
+        .build();
+    if understood != *create || create.columns.is_empty() {
+        return Err(unsupported(
+            "CREATE TABLE of this form (OR REPLACE, TEMPORARY, LIKE, SELECT, partitions)",
+        ));
+    }
+    let options: &[SqlOption] = match &create.table_options {
+        CreateTableOptions::None => &[],
+        CreateTableOptions::Plain(options) => options,
+        _ => return Err(unsupported("table options of this form")),
+    };
+    for option in options {
+        let text = option.to_string().to_ascii_lowercase().replace('`', "");
+        let name = text.split([' ', '=']).next().unwrap_or_default();
+        let is_known = match name {
+            "engine" => text.ends_with("innodb"),
+            "auto_increment" | "comment" | "charset" | "collate" | "default" | "character"
+            | "row_format" => true,
+            _ => false,
+        };
+        if !is_known {
+            return Err(unsupported("this table option")
+                .with_hint("Protected tables are of the engine InnoDB."));
+        }
+    }
+    Ok(())
+}
+
+/// Gives a column the type of sealed values.
+fn seal(column: &mut ColumnDef, rule: &ProtectedColumn) -> Result<(), Refusal> {
+    let declared = logical(&column.data_type);
+    if declared != Some(rule.logical) {
+        return Err(refuse(format!(
+            "{}.{} is declared {}, and its rule has {}",
+            rule.table,
+            rule.column,
+            column.data_type,
+            super::schema::type_name(rule.logical)
+        ))
+        .with_hint("Declare the column with the type of the rule."));
+    }
+    for option in &column.options {
+        match &option.option {
+            ColumnOption::Null | ColumnOption::NotNull | ColumnOption::Comment(_) => {}
+            ColumnOption::Default(Expr::Value(value)) if value.value == Value::Null => {}
+            ColumnOption::Unique(_) | ColumnOption::PrimaryKey(_) => check_key(rule)?,
+            _ => {
+                return Err(refuse(format!(
+                    "{}.{}: a protected column has no {}",
+                    rule.table, rule.column, option.option
+                ))
+                .with_hint("Leave it out."));
+            }
+        }
+    }
+    column.data_type = physical_type(rule.logical, rule.mode).data_type();
+    Ok(())
+}
+
+fn check_key(rule: &ProtectedColumn) -> Result<(), Refusal> {
+    if physical_type(rule.logical, rule.mode).width().is_none() {
+        return Err(refuse(format!(
+            "{}.{} is too long, sealed, for a key",
+            rule.table, rule.column
+        )));
+    }
+    match rule.mode {
+        Mode::Random => Err(refuse(format!(
+            "a key over {}.{}, which has mode random",
+            rule.table, rule.column
+        ))
+        .with_hint("Give the rule mode = \"equality\".")),
+        Mode::Equality | Mode::Order => Ok(()),
+    }
+}
+
+/// What a column without a rule may have: nothing that computes with other columns, or refers to
+/// other tables.
+fn check_option(option: &ColumnOption) -> Result<(), Refusal> {
+    let is_moment = |value: &Expr| {
+        matches!(value, Expr::Function(function)
+            if names::is_word(&function.name, "current_timestamp"))
+    };
+    let is_constant = |value: &Expr| match value {
+        Expr::Value(_) => true,
+        Expr::UnaryOp {
+            op: UnaryOperator::Minus,
+            expr,
+        } => matches!(**expr, Expr::Value(_)),
+        _ => false,
+    };
+    let is_known = match option {
+        ColumnOption::Null
+        | ColumnOption::NotNull
+        | ColumnOption::Comment(_)
+        | ColumnOption::CharacterSet(_)
+        | ColumnOption::Collation(_)
+        | ColumnOption::Unique(_)
+        | ColumnOption::PrimaryKey(_) => true,
+        ColumnOption::Default(value) => is_constant(value) || is_moment(value),
+        ColumnOption::OnUpdate(value) => is_moment(value),
+        ColumnOption::DialectSpecific(tokens) => {
+            let word = tokens.iter().map(ToString::to_string).collect::<String>();
+            word.eq_ignore_ascii_case("auto_increment") || word.eq_ignore_ascii_case("key")
+        }
+        _ => false,
+    };
+    match is_known {
+        true => Ok(()),
+        false => Err(unsupported(
+            "a column of this form in a table with protected columns (a computed value, REFERENCES \
+             behind a column, CHECK behind a column)",
+        )
+        .with_hint("Write FOREIGN KEY or CHECK by itself, and leave out what is computed.")),
+    }
+}
+
+/// A foreign key refers to columns in clear: a value in clear is never that of a sealed one.
+fn check_parent(
+    key: &ForeignKeyConstraint,
+    database: &str,
+    schema: &Schema,
+    own: MySql,
+) -> Result<(), Refusal> {
+    let parent = names::split(&key.foreign_table, own);
+    let (parent_database, parent) = parent.ok_or_else(|| unsupported("a computed name"))?;
+    let parent_database = parent_database.unwrap_or_else(|| database.to_owned());
+    let mut ruled = schema.protected.iter();
+    let found = ruled.find(|rule| {
+        let mut named = key.referred_columns.iter();
+        rule.schema == parent_database
+            && rule.table == parent
+            && (key.referred_columns.is_empty()
+                || named.any(|name| names::fold(name) == rule.column))
+    });
+    match found {
+        None => Ok(()),
+        Some(rule) => Err(refuse(format!(
+            "a foreign key that refers to protected column {}.{}, or to columns that it does not \
+             name",
+            rule.table, rule.column
+        ))
+        .with_hint("Name columns that are not protected, or leave it out.")),
+    }
+}
+
+fn check_children(key: &ForeignKeyConstraint, rules: &[&ProtectedColumn]) -> Result<(), Refusal> {
+    let mut columns = key.columns.iter().map(names::fold);
+    let found = columns.find_map(|own| rules.iter().find(|rule| rule.column == own));
+    match found {
+        None => Ok(()),
+        Some(rule) => Err(refuse(format!(
+            "a foreign key over {}.{} is not supported yet",
+            rule.table, rule.column
+        ))
+        .with_hint("Leave it out.")),
+    }
+}
+
+/// Whether the server reads what is sent as what was checked.
+fn reads_back(text: &str, create: &CreateTable, own: MySql) -> bool {
+    let text = super::lexer::for_server(text.to_owned(), own);
+    let statement = Statement::CreateTable(create.clone());
+    super::parse::reads_back(&text, &statement, own)
+}
+
+fn check_constraint(
+    constraint: &TableConstraint,
+    rules: &[&ProtectedColumn],
+) -> Result<(), Refusal> {
+    let check_columns = |columns: &[IndexColumn]| {
+        columns.iter().try_for_each(|column| {
+            let text = column.to_string().replace('`', "").to_ascii_lowercase();
+            let parts: HashSet<&str> = text
+                .split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'))
+                .collect();
+            match rules
+                .iter()
+                .find(|rule| parts.contains(rule.column.as_str()))
+            {
+                None => Ok(()),
+                Some(rule) if text == rule.column => check_key(rule),
+                Some(rule) => Err(refuse(format!(
+                    "a key over a part of {}.{}",
+                    rule.table, rule.column
+                ))
+                .with_hint("Leave the length out.")),
+            }
+        })
+    };
+    match constraint {
+        TableConstraint::PrimaryKey(key) => check_columns(&key.columns),
+        TableConstraint::Unique(key) => check_columns(&key.columns),
+        TableConstraint::Index(key) => check_columns(&key.columns),
+        TableConstraint::Check(check) => {
+            let text = check.expr.to_string().to_ascii_lowercase();
+            match rules.iter().find(|rule| text.contains(&rule.column)) {
+                None => Ok(()),
+                Some(rule) => Err(refuse(format!(
+                    "a check over {}.{}, which the server cannot read",
+                    rule.table, rule.column
+                ))),
+            }
+        }
+        _ => Err(unsupported("a constraint of this form")),
+    }
+}
+
+/// The type of a rule that a declared type is; None: none that can be protected.
+fn logical(declared: &DataType) -> Option<LogicalType> {
+    Some(match declared {
+        DataType::SmallInt(_) => LogicalType::SmallInt,
+        DataType::Int(_) | DataType::Integer(_) => LogicalType::Integer,
+        DataType::BigInt(_) => LogicalType::BigInt,
+        DataType::Varchar(Some(CharacterLength::IntegerLength { length, unit: None })) => {
+            LogicalType::Varchar(Some(u32::try_from(*length).ok()?))
+        }
+        DataType::Text => LogicalType::Text,
+        DataType::Blob(None) => LogicalType::Bytes,
+        DataType::Date => LogicalType::Date,
+        DataType::Datetime(digits) => {
+            LogicalType::Timestamp(Some(u8::try_from(digits.unwrap_or(0)).ok()?))
+        }
+        DataType::Decimal(limits) | DataType::Numeric(limits) => {
+            let (precision, scale) = match limits {
+                ExactNumberInfo::None => (10, 0),
+                ExactNumberInfo::Precision(precision) => (*precision, 0),
+                ExactNumberInfo::PrecisionAndScale(precision, scale) => (*precision, *scale),
+            };
+            let scale = u16::try_from(scale).ok()?;
+            LogicalType::Numeric(Some((u16::try_from(precision).ok()?, scale)))
+        }
+        _ => return None,
+    })
+}
+
+/// The condition that a column holds sealed values alone: the first bytes name the mode and the
+/// version of the keys (docs/column-format.md).
+fn guard_of(rule: &ProtectedColumn) -> String {
+    let (start, size) = match rule.mode {
+        Mode::Random => ("0101", 30),
+        Mode::Equality => ("0201", 18),
+        Mode::Order => ("0301", 18),
+    };
+    let name = names::quote(&rule.column);
+    format!("({name} IS NULL OR (LENGTH({name}) > {size} AND LEFT({name}, 2) = X'{start}'))")
+}

@@ -1,0 +1,62 @@
+//! Constants beside protected columns. A server gives a column and a constant of another kind a
+//! common type and then finds more than equal values (`'1abc' = 1`): only a constant of the
+//! column's own kind, in one full form, is the same value sealed and in clear.
+
+use column_value::{LogicalType, ValueError};
+use semantics_mysql::{Given, matched, stored};
+use sql_plan::{refuse, unsupported};
+
+use crate::{Form, Literal, Plan, ProtectedColumn, Purpose, Refusal, Schema, Source};
+
+/// Lets a plan through whose sealed constants mean the same for their columns as for the server.
+///
+/// # Errors
+/// One is of another kind, does not fit its column, or would have to be computed.
+pub(crate) fn check(plan: &Plan, schema: &Schema) -> Result<(), Refusal> {
+    let Plan::One(translated, _) = plan else {
+        return Ok(());
+    };
+    translated.holes.iter().try_for_each(|hole| {
+        let (id, purpose) = match hole.form {
+            Form::Plain => return Ok(()),
+            Form::Sealed(id, purpose) => (id, purpose),
+            Form::SealedArray(..) => return Err(unsupported("an array of sealed values")),
+        };
+        let column = schema.column(id);
+        let given = match &hole.source {
+            Source::Parameter(_) | Source::Literal(Literal::Null) => return Ok(()),
+            Source::Literal(Literal::Number(digits)) => Given::Number(digits),
+            Source::Literal(Literal::Text(text)) => Given::Text(text),
+            _ => return Err(other_kind(column)),
+        };
+        let read = match purpose {
+            Purpose::Store => stored(given, column.logical).map(drop),
+            Purpose::Match => matched(given, column.logical).map(drop),
+            Purpose::Bound => return Err(unsupported("a comparison for order")),
+        };
+        read.map_err(|error| refusal(column, error))
+    })
+}
+
+fn refusal(column: &ProtectedColumn, error: ValueError) -> Refusal {
+    let title = format!("{}.{}", column.table, column.column);
+    Refusal {
+        sqlstate: error.sqlstate,
+        message: format!("protected column {title}: {}", error.message),
+        ..other_kind(column)
+    }
+}
+
+fn other_kind(column: &ProtectedColumn) -> Refusal {
+    let form = match column.logical {
+        LogicalType::Date => "a text like '2024-12-31'",
+        LogicalType::Timestamp(_) => "a text like '2024-12-31 23:59:59'",
+        LogicalType::Varchar(_) | LogicalType::Text | LogicalType::Bytes => "a text",
+        _ => "a number in digits",
+    };
+    refuse(format!(
+        "a constant of another kind beside protected column {}.{}, or a computed value",
+        column.table, column.column
+    ))
+    .with_hint(&format!("Write {form}, or use a parameter."))
+}

@@ -1,0 +1,470 @@
+//! Lexemes of MySQL, and a statement in one plain form.
+//!
+//! The plain form is the same for all SQL modes: texts in single quotes in which only a quote is
+//! doubled, names in backquotes or without quotes, parameters `$1`, no comments. What servers read
+//! in different ways, or what depends on more than the text and the mode, has no plain form: the
+//! statement is refused.
+
+#[cfg(all(test, unix))]
+mod tests;
+
+use std::ops::Range;
+
+use super::MySql;
+use crate::dialect::{Unread, lexeme as common};
+
+/// Stands around the number of a hole in a text of ours. A text of a client that has it is refused.
+pub(crate) const HOLE: char = '\u{2}';
+
+/// Key words of forms that are not understood. As names they are quoted.
+const OTHER_FORMS: &[&str] = &[
+    "against",
+    "binary",
+    "collate",
+    "delayed",
+    "div",
+    "dumpfile",
+    "force",
+    "high_priority",
+    "ignore",
+    "interval",
+    "lateral",
+    "low_priority",
+    "match",
+    "mod",
+    "outfile",
+    "over",
+    "partition",
+    "procedure",
+    "quick",
+    "regexp",
+    "returning",
+    "rlike",
+    "sounds",
+    "sql_big_result",
+    "sql_buffer_result",
+    "sql_cache",
+    "sql_calc_found_rows",
+    "sql_no_cache",
+    "sql_small_result",
+    "straight_join",
+    "use",
+    "window",
+    "xor",
+];
+
+/// Functions of plugins that run a text as SQL (the engine SPIDER).
+pub(crate) const RUNNING_FUNCTIONS: [&str; 2] = ["spider_direct_sql", "spider_bg_direct_sql"];
+
+/// Words behind which a text is a value. Elsewhere it may be an alias, or have a character set.
+const BEFORE_TEXTS: &[&str] = &[
+    "select", "where", "and", "or", "not", "like", "between", "by", "when", "then", "else", "on",
+    "having", "comment", "is", "default",
+];
+
+/// What a lexeme is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A key word or a name without quotes.
+    Word,
+    /// A name in quotes.
+    Name,
+    /// A text.
+    Text,
+    /// A number.
+    Number,
+    /// A parameter.
+    Parameter,
+    /// A hole of ours, by its index.
+    Hole(usize),
+    /// An operator or a mark.
+    Symbol,
+}
+
+/// One lexeme with its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Lexeme {
+    pub kind: Kind,
+    pub span: Range<usize>,
+    /// Without quotes and escapes, for names and texts.
+    pub value: String,
+    /// Whether something stands between it and the lexeme before.
+    pub is_apart: bool,
+}
+
+fn refused(what: &'static str) -> Unread {
+    Unread::Form(what)
+}
+
+/// The lexemes of a text.
+///
+/// # Errors
+/// It is not known how the server reads it.
+pub(crate) fn lexemes(text: &str, dialect: MySql) -> Result<Vec<Lexeme>, Unread> {
+    let mut reader = Reader {
+        text,
+        dialect,
+        at: 0,
+        found: Vec::new(),
+    };
+    loop {
+        let is_apart = reader.skip()?;
+        if reader.at >= text.len() {
+            return Ok(reader.found);
+        }
+        reader.lexeme(is_apart)?;
+    }
+}
+
+/// The lexemes of a text as all dialects have them. A text that is not understood is one lexeme:
+/// none of what it has is a statement by itself.
+pub(crate) fn shared(text: &str, dialect: MySql) -> Vec<(common::Lexeme, Range<usize>)> {
+    let Ok(found) = lexemes(text, dialect) else {
+        return vec![(common::Lexeme::Other, 0..text.len())];
+    };
+    let shared = |lexeme: Lexeme| {
+        let kind = match (lexeme.kind, lexeme.value.as_str()) {
+            (Kind::Word, _) => common::Lexeme::Word,
+            (Kind::Symbol, ",") => common::Lexeme::Comma,
+            (Kind::Symbol, "(") => common::Lexeme::Open,
+            (Kind::Symbol, ")") => common::Lexeme::Close,
+            (Kind::Symbol, ";") => common::Lexeme::Semicolon,
+            (Kind::Symbol, _) => common::Lexeme::Operator,
+            (Kind::Name | Kind::Text | Kind::Number | Kind::Parameter | Kind::Hole(_), _) => {
+                common::Lexeme::Other
+            }
+        };
+        (kind, lexeme.span)
+    };
+    found.into_iter().map(shared).collect()
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    dialect: MySql,
+    at: usize,
+    found: Vec<Lexeme>,
+}
+
+impl Reader<'_> {
+    fn rest(&self) -> &str {
+        &self.text[self.at..]
+    }
+
+    fn byte(&self, ahead: usize) -> Option<u8> {
+        self.text.as_bytes().get(self.at + ahead).copied()
+    }
+
+    /// Skips blanks and comments; whether there were any.
+    fn skip(&mut self) -> Result<bool, Unread> {
+        let start = self.at;
+        loop {
+            match self.byte(0) {
+                Some(b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c) => self.at += 1,
+                Some(b'#') => self.skip_line(),
+                // Without a blank behind them they are two signs.
+                Some(b'-') if self.byte(1) == Some(b'-') => match self.byte(2) {
+                    // Servers cut these off before they read the text.
+                    _ if self.rest()[2..]
+                        .trim_end_matches([';', ' ', '\t', '\n', '\r'])
+                        .is_empty() =>
+                    {
+                        return Err(refused("-- at the end of a statement"));
+                    }
+                    Some(b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c) => self.skip_line(),
+                    Some(byte) if byte < b' ' => {
+                        return Err(refused("a control character behind --"));
+                    }
+                    Some(_) | None => break,
+                },
+                Some(b'/') if self.byte(1) == Some(b'*') => self.skip_comment()?,
+                _ => break,
+            }
+        }
+        Ok(self.at > start)
+    }
+
+    fn skip_line(&mut self) {
+        let end = self.rest().find('\n');
+        self.at = end.map_or(self.text.len(), |end| self.at + end + 1);
+    }
+
+    fn skip_comment(&mut self) -> Result<(), Unread> {
+        let inside = &self.rest()[2..];
+        if inside.starts_with(['!', '+']) || inside.starts_with("M!") {
+            return Err(refused("SQL in a comment (/*! */, /*M! */, /*+ */)"));
+        }
+        let end = inside.find("*/").ok_or(Unread::Syntax)?;
+        // Whether comments nest depends on the server's version.
+        if inside[..end].contains("/*") {
+            return Err(refused("a comment within a comment"));
+        }
+        self.at += 2 + end + 2;
+        Ok(())
+    }
+
+    fn push(&mut self, kind: Kind, size: usize, value: String, is_apart: bool) {
+        let span = self.at..self.at + size;
+        self.at = span.end;
+        self.found.push(Lexeme {
+            kind,
+            span,
+            value,
+            is_apart,
+        });
+    }
+
+    fn lexeme(&mut self, is_apart: bool) -> Result<(), Unread> {
+        let first = self.rest().chars().next().ok_or(Unread::Syntax)?;
+        match first {
+            '\'' => self.quoted(Kind::Text, '\'', is_apart),
+            '"' if self.dialect.ansi_quotes => self.quoted(Kind::Name, '"', is_apart),
+            '"' => self.quoted(Kind::Text, '"', is_apart),
+            '`' => self.quoted(Kind::Name, '`', is_apart),
+            '0'..='9' => self.number(is_apart),
+            '.' if self.byte(1).is_some_and(|next| next.is_ascii_digit())
+                && !self.is_behind_name() =>
+            {
+                self.number(is_apart)
+            }
+            'a'..='z' | 'A'..='Z' | '_' => self.word(is_apart),
+            '?' => match self.byte(1) {
+                Some(next) if is_word(next) => Err(Unread::Syntax),
+                _ => {
+                    self.push(Kind::Parameter, 1, String::new(), is_apart);
+                    Ok(())
+                }
+            },
+            HOLE => self.hole(is_apart),
+            '(' | ')' | ',' | ';' | '*' | '/' | '+' | '-' | '%' | '=' | '<' | '>' | '!' | '.' => {
+                self.symbol(is_apart)
+            }
+            _ => Err(refused("an operator or character of this kind")),
+        }
+    }
+
+    fn is_behind_name(&self) -> bool {
+        let last = self.found.last();
+        last.is_some_and(|last| {
+            matches!(last.kind, Kind::Word | Kind::Name) && last.span.end == self.at
+        })
+    }
+
+    fn word(&mut self, is_apart: bool) -> Result<(), Unread> {
+        let size = self
+            .rest()
+            .bytes()
+            .take_while(|byte| is_word(*byte))
+            .count();
+        let word = &self.rest()[..size];
+        if !word.is_ascii() || word.contains('$') {
+            return Err(refused("a name without quotes beyond A-Z, 0-9 and _"));
+        }
+        let lower = word.to_ascii_lowercase();
+        let before = self.found.last();
+        let is_part =
+            before.is_some_and(|before| before.value == "." && before.kind == Kind::Symbol);
+        if !is_part && OTHER_FORMS.contains(&lower.as_str()) {
+            return Err(refused("a key word of a form that is not understood yet"));
+        }
+        self.push(Kind::Word, size, lower, is_apart);
+        Ok(())
+    }
+
+    fn number(&mut self, is_apart: bool) -> Result<(), Unread> {
+        let bytes = self.rest().as_bytes();
+        let digits = |from: usize| {
+            let rest = bytes.get(from..).unwrap_or_default();
+            rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
+        };
+        let mut size = digits(0);
+        if bytes.get(size) == Some(&b'.') {
+            size += 1 + digits(size + 1);
+        }
+        if matches!(bytes.get(size), Some(b'e' | b'E')) {
+            let sign = usize::from(matches!(bytes.get(size + 1), Some(b'+' | b'-')));
+            let exponent = digits(size + 1 + sign);
+            if exponent > 0 {
+                size += 1 + sign + exponent;
+            }
+        }
+        if bytes
+            .get(size)
+            .is_some_and(|byte| is_word(*byte) || *byte == b'.')
+        {
+            return Err(refused(
+                "a number that letters follow (0x…, 0b…, a name that begins with a digit)",
+            ));
+        }
+        self.push(Kind::Number, size, String::new(), is_apart);
+        Ok(())
+    }
+
+    /// A text or name in quotes.
+    fn quoted(&mut self, kind: Kind, quote: char, is_apart: bool) -> Result<(), Unread> {
+        let mut value = String::new();
+        let mut letters = self.rest()[1..].char_indices();
+        let escapes = kind == Kind::Text && !self.dialect.plain_backslashes;
+        let size = loop {
+            let (at, letter) = letters.next().ok_or(Unread::Syntax)?;
+            if letter == quote {
+                match letters.clone().next() {
+                    Some((_, next)) if next == quote => {
+                        letters.next();
+                        value.push(quote);
+                    }
+                    _ => break at + 2,
+                }
+            } else if escapes && letter == '\\' {
+                let (_, escaped) = letters.next().ok_or(Unread::Syntax)?;
+                value.push(match escaped {
+                    '0' => '\0',
+                    'b' => '\u{8}',
+                    'n' => '\n',
+                    'r' => '\r',
+                    't' => '\t',
+                    'Z' => '\u{1a}',
+                    // Patterns keep them.
+                    '%' | '_' => return Err(refused("\\% or \\_ in a text")),
+                    other => other,
+                });
+            } else {
+                value.push(letter);
+            }
+        };
+        if kind == Kind::Name
+            && (!value.is_ascii() || value.contains(['`', '\\']) || value.is_empty())
+        {
+            return Err(refused(
+                "a name beyond ASCII, or one with a backquote or backslash",
+            ));
+        }
+        if value.contains(['\0', '\u{1}', HOLE]) {
+            return Err(refused("the character U+0000, U+0001 or U+0002"));
+        }
+        if kind == Kind::Text {
+            self.check_is_value(is_apart)?;
+        }
+        self.push(kind, size, value, is_apart);
+        Ok(())
+    }
+
+    /// A text may be an alias, go on with another text, or be of a character set.
+    fn check_is_value(&self, is_apart: bool) -> Result<(), Unread> {
+        let Some(before) = self.found.last() else {
+            return Ok(());
+        };
+        let is_value = match before.kind {
+            Kind::Symbol => before.value != ")" && before.value != ".",
+            Kind::Word => is_apart && BEFORE_TEXTS.contains(&before.value.as_str()),
+            _ => false,
+        };
+        match is_value {
+            true => Ok(()),
+            false => Err(refused(
+                "a text behind a name or another text (as an alias, or with a character set)",
+            )),
+        }
+    }
+
+    fn hole(&mut self, is_apart: bool) -> Result<(), Unread> {
+        let inner = &self.rest()[HOLE.len_utf8()..];
+        let end = inner.find(HOLE).ok_or(Unread::Syntax)?;
+        let index = inner[..end].parse().map_err(|_| Unread::Syntax)?;
+        self.push(Kind::Hole(index), end + 2, String::new(), is_apart);
+        Ok(())
+    }
+
+    fn symbol(&mut self, is_apart: bool) -> Result<(), Unread> {
+        let rest = self.rest();
+        let known = ["<=>", "<=", ">=", "<>", "!="];
+        let found = known.into_iter().find(|known| rest.starts_with(known));
+        let symbol = match found {
+            Some(symbol) => symbol,
+            None if rest.starts_with('!') || rest.starts_with("<<") || rest.starts_with(">>") => {
+                return Err(refused("an operator of this kind"));
+            }
+            None => &rest[..1],
+        };
+        let (size, value) = (symbol.len(), symbol.to_owned());
+        self.push(Kind::Symbol, size, value, is_apart);
+        Ok(())
+    }
+}
+
+/// Whether the parser may read two marks without a blank as one (`5--1` as a comment).
+fn may_join(one: &Lexeme, other: &Lexeme) -> bool {
+    let joins = |own: &Lexeme| own.kind == Kind::Symbol && !"().,".contains(own.value.as_str());
+    joins(one) && joins(other)
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
+}
+
+/// A statement in the plain form.
+///
+/// # Errors
+/// It is not known how the server reads it, or it is several.
+pub(crate) fn plain(text: &str, dialect: MySql) -> Result<String, Unread> {
+    let mut found = lexemes(text, dialect)?;
+    let is_end = |lexeme: &Lexeme| lexeme.kind == Kind::Symbol && lexeme.value == ";";
+    while found.last().is_some_and(is_end) {
+        found.pop();
+    }
+    if found.iter().any(is_end) {
+        return Err(refused("another statement in the same text"));
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut parameters = 0;
+    for (index, lexeme) in found.iter().enumerate() {
+        let is_call = lexeme.kind == Kind::Symbol && lexeme.value == "(" && lexeme.is_apart;
+        let before = index.checked_sub(1).map(|before| &found[before]);
+        if is_call
+            && before.is_some_and(|before| {
+                before.kind == Kind::Word && super::subset::is_function(&before.value)
+            })
+        {
+            return Err(refused("a blank between a function and its parenthesis"));
+        }
+        if (lexeme.is_apart || before.is_some_and(|own| may_join(own, lexeme))) && index > 0 {
+            plain.push(' ');
+        }
+        match lexeme.kind {
+            Kind::Word | Kind::Number | Kind::Symbol => plain.push_str(&text[lexeme.span.clone()]),
+            Kind::Name => {
+                plain.push('`');
+                plain.push_str(&lexeme.value);
+                plain.push('`');
+            }
+            Kind::Text => {
+                plain.push('\'');
+                plain.push_str(&lexeme.value.replace('\'', "''"));
+                plain.push('\'');
+            }
+            Kind::Parameter => {
+                parameters += 1;
+                plain.push_str(&format!("${parameters}"));
+            }
+            Kind::Hole(hole) => plain.push_str(&format!("${}", hole + 1)),
+        }
+    }
+    Ok(plain)
+}
+
+/// A part of a printed tree as the server reads it: in texts of the plain form backslashes are
+/// themselves.
+pub(crate) fn for_server(text: String, dialect: MySql) -> String {
+    match dialect.plain_backslashes || !text.contains('\\') {
+        // Names have no backslash: see `names::quote`.
+        true => text,
+        false => text.replace('\\', "\\\\"),
+    }
+}
+
+/// Writes the parameter that stands for the hole of an index, for ourselves: the server gets `?`.
+pub(crate) fn write_hole(index: usize, text: &mut String) {
+    text.push(HOLE);
+    text.push_str(&index.to_string());
+    text.push(HOLE);
+}

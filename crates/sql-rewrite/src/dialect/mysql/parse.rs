@@ -1,0 +1,127 @@
+//! Trees of statements in the plain form.
+
+#[cfg(all(test, unix))]
+mod tests;
+
+use std::any::TypeId;
+
+use sqlparser::ast::{AssignmentTarget, LimitClause, Offset, OffsetRows, Statement, TableFactor};
+use sqlparser::dialect::{Dialect, MySqlDialect};
+use sqlparser::parser::Parser;
+
+use super::{MySql, lexer, subset};
+use crate::dialect::Unread;
+
+/// The grammar of the plain form.
+#[derive(Debug)]
+struct Plain;
+
+impl Dialect for Plain {
+    fn dialect(&self) -> TypeId {
+        TypeId::of::<MySqlDialect>()
+    }
+
+    fn is_identifier_start(&self, letter: char) -> bool {
+        letter.is_ascii_alphabetic() || letter == '_'
+    }
+
+    fn is_identifier_part(&self, letter: char) -> bool {
+        letter.is_ascii_alphanumeric() || letter == '_'
+    }
+
+    fn is_delimited_identifier_start(&self, letter: char) -> bool {
+        letter == '`'
+    }
+
+    fn identifier_quote_style(&self, _: &str) -> Option<char> {
+        Some('`')
+    }
+
+    fn supports_limit_comma(&self) -> bool {
+        true
+    }
+
+    fn supports_update_order_by(&self) -> bool {
+        true
+    }
+
+    fn supports_key_column_option(&self) -> bool {
+        true
+    }
+
+    fn supports_constraint_keyword_without_name(&self) -> bool {
+        true
+    }
+}
+
+/// The tree of a single statement, if it means the same to the server.
+///
+/// # Errors
+/// It may mean something else, or is not understood.
+pub(crate) fn parse(text: &str, dialect: MySql) -> Result<Statement, Unread> {
+    let statement = tree(text, dialect)?;
+    subset::check(&statement)?;
+    Ok(statement)
+}
+
+fn tree(text: &str, dialect: MySql) -> Result<Statement, Unread> {
+    let plain = lexer::plain(text, dialect)?;
+    let parsed = Parser::parse_sql(&Plain, &plain);
+    let mut statements = parsed.map_err(|_| Unread::Syntax)?;
+    match (statements.pop(), statements.is_empty()) {
+        (Some(statement), true) => Ok(in_common_forms(statement)),
+        _ => Err(Unread::Syntax),
+    }
+}
+
+/// Gives forms of MySQL alone the tree that all dialects share: `LIMIT offset, count`, and a table
+/// before the target of an assignment.
+fn in_common_forms(mut statement: Statement) -> Statement {
+    match &mut statement {
+        Statement::Query(query) => {
+            if let Some(LimitClause::OffsetCommaLimit { offset, limit }) = &query.limit_clause {
+                query.limit_clause = Some(LimitClause::LimitOffset {
+                    limit: Some(limit.clone()),
+                    offset: Some(Offset {
+                        value: offset.clone(),
+                        rows: OffsetRows::None,
+                    }),
+                    limit_by: Vec::new(),
+                });
+            }
+        }
+        Statement::Update(update) if update.table.joins.is_empty() => {
+            let own = own_name(&update.table.relation);
+            for assignment in &mut update.assignments {
+                if let AssignmentTarget::ColumnName(name) = &mut assignment.target
+                    && name.0.len() == 2
+                    && name.0[0].as_ident().map(|part| &part.value) == own.as_ref()
+                {
+                    name.0.remove(0);
+                }
+            }
+        }
+        _ => {}
+    }
+    statement
+}
+
+/// The name that a table has in its statement.
+fn own_name(factor: &TableFactor) -> Option<String> {
+    let TableFactor::Table { name, alias, .. } = factor else {
+        return None;
+    };
+    let last = name.0.last().and_then(|part| part.as_ident());
+    let own = alias.as_ref().map(|alias| &alias.name).or(last);
+    own.map(|own| own.value.clone())
+}
+
+/// The trees of a text.
+pub(crate) fn statements(text: &str, dialect: MySql) -> Option<Vec<Statement>> {
+    tree(text, dialect).ok().map(|statement| vec![statement])
+}
+
+/// Whether a text is read as this one statement.
+pub(crate) fn reads_back(text: &str, statement: &Statement, dialect: MySql) -> bool {
+    tree(text, dialect).is_ok_and(|again| again == *statement)
+}

@@ -1,0 +1,431 @@
+//! The schema of a MySQL or MariaDB server: what is asked of `information_schema`, and what the
+//! answers mean.
+
+mod reach;
+
+use std::collections::HashMap;
+
+use column_value::LogicalType;
+use sqlparser::ast::{BinaryLength, DataType};
+
+use super::MySql;
+use crate::schema::Answer;
+use crate::{
+    Column, ColumnId, Dialect, Mode, ProtectedColumn, RelationKind, Rules, Schema, SchemaError,
+    Table,
+};
+
+/// The user's databases: those of the server itself have no tables that can be protected.
+macro_rules! of_users {
+    ($column:literal) => {
+        concat!(
+            $column,
+            " NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')"
+        )
+    };
+}
+
+/// The rows of a table of privileges that are those of the account itself.
+macro_rules! own_grants {
+    () => {
+        "grantee = CONCAT('''', LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER()) - \
+         CHAR_LENGTH(SUBSTRING_INDEX(CURRENT_USER(), '@', -1)) - 1), '''@''', \
+         SUBSTRING_INDEX(CURRENT_USER(), '@', -1), '''')"
+    };
+}
+
+/// What is asked of the server, one after the other. Texts are the same in every SQL mode.
+pub const ASKED: [&str; 7] = [
+    concat!(
+        "SELECT table_schema, table_name, table_type, engine FROM information_schema.tables WHERE ",
+        of_users!("table_schema"),
+        " ORDER BY table_schema, table_name"
+    ),
+    concat!(
+        "SELECT table_schema, table_name, column_name, column_type, is_nullable = 'YES', \
+         column_default IS NOT NULL AND (column_default <> 'NULL' OR VERSION() NOT LIKE \
+         '%MariaDB%'), extra FROM \
+         information_schema.columns WHERE ",
+        of_users!("table_schema"),
+        " ORDER BY table_schema, table_name, ordinal_position"
+    ),
+    concat!(
+        "SELECT table_schema, table_name, view_definition FROM information_schema.views WHERE ",
+        of_users!("table_schema"),
+        " ORDER BY table_schema, table_name"
+    ),
+    // Also those of the server: some run a text as SQL.
+    "SELECT routine_name, routine_definition FROM information_schema.routines \
+     ORDER BY routine_schema, routine_name",
+    concat!(
+        "SELECT event_object_schema, event_object_table, action_statement FROM \
+         information_schema.triggers WHERE ",
+        of_users!("trigger_schema"),
+        " ORDER BY trigger_schema, trigger_name"
+    ),
+    // Where this account sees triggers. That of a role is left out: the account may give it up.
+    concat!(
+        "SELECT '%', '%' FROM information_schema.user_privileges WHERE privilege_type = \
+         'TRIGGER' AND ",
+        own_grants!(),
+        " UNION ALL SELECT table_schema, '%' FROM information_schema.schema_privileges WHERE \
+         privilege_type = 'TRIGGER' AND ",
+        own_grants!(),
+        " UNION ALL SELECT table_schema, table_name FROM information_schema.table_privileges WHERE \
+         privilege_type = 'TRIGGER' AND ",
+        own_grants!()
+    ),
+    // With it a privilege on all databases need not hold for each.
+    "SHOW GLOBAL VARIABLES LIKE 'partial_revokes'",
+];
+
+/// How a protected column is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Physical {
+    /// `VARBINARY` of the widest sealed value.
+    Varbinary(u64),
+    /// `MEDIUMBLOB`: no `VARBINARY` is wide enough.
+    MediumBlob,
+}
+
+impl Physical {
+    pub(crate) fn data_type(self) -> DataType {
+        match self {
+            Self::Varbinary(length) => {
+                DataType::Varbinary(Some(BinaryLength::IntegerLength { length }))
+            }
+            Self::MediumBlob => DataType::MediumBlob,
+        }
+    }
+
+    /// The width of a column that can be part of a key.
+    pub(crate) fn width(self) -> Option<u64> {
+        match self {
+            Self::Varbinary(width @ ..=KEY_SIZE_MAX) => Some(width),
+            Self::Varbinary(_) | Self::MediumBlob => None,
+        }
+    }
+}
+
+/// The longest column of a key (InnoDB).
+const KEY_SIZE_MAX: u64 = 3072;
+/// The widest `VARBINARY` that leaves room for other columns in a row of 65,535 bytes.
+const VARBINARY_MAX: u64 = 32 * 1024;
+
+/// How values of a type and mode are stored, at their widest (docs/column-format.md).
+pub(crate) fn physical_type(logical: LogicalType, mode: Mode) -> Physical {
+    let padded = |bytes: u64| (bytes + 1).next_multiple_of(16);
+    let is_short = mode == Mode::Random;
+    let size = match logical {
+        LogicalType::SmallInt if is_short => 2,
+        LogicalType::Integer if is_short => 4,
+        LogicalType::SmallInt | LogicalType::Integer | LogicalType::BigInt => 8,
+        LogicalType::Numeric(Some((..=18, _))) => 10,
+        LogicalType::Numeric(_) => 18,
+        LogicalType::Date => 4,
+        LogicalType::Timestamp(_) => 8,
+        // Of four bytes each.
+        LogicalType::Varchar(Some(letters)) => padded(4 * u64::from(letters)),
+        _ => return Physical::MediumBlob,
+    };
+    let size = size + if is_short { 30 } else { 18 };
+    match size <= VARBINARY_MAX {
+        true => Physical::Varbinary(size),
+        false => Physical::MediumBlob,
+    }
+}
+
+pub(crate) fn type_name(logical: LogicalType) -> String {
+    semantics_mysql::name_of_type(logical).unwrap_or_else(|| logical.to_string())
+}
+
+/// Why the proxy does not keep these rules before MySQL, for each that it does not.
+pub fn check_rules(rules: &Rules) -> Vec<SchemaError> {
+    let mut errors = Vec::new();
+    for (name, columns) in &rules.tables {
+        let (database, table) = Rules::split_name(name);
+        let is_name = |name: &str| {
+            let mut bytes = name.bytes();
+            !name.is_empty() && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        };
+        for (column, rule) in columns {
+            let is_small = is_name(column) && *column == column.to_ascii_lowercase();
+            let problem = if !name.contains('.') {
+                "needs the database before the table, as [columns.\"shop.person\".mail]"
+            } else if !is_name(database) || !is_name(table) || !is_small {
+                "has a name that is not supported before MySQL yet: databases and tables of A-Z, \
+                 a-z, 0-9 and _, columns of small letters, 0-9 and _"
+            } else if semantics_mysql::name_of_type(rule.logical).is_none() {
+                "has a type that is not supported before MySQL yet: those are smallint, integer, \
+                 bigint, numeric(p,s) up to 38 digits, varchar(n), text, bytea (BLOB there), date \
+                 and timestamp(n) (DATETIME(n) there)"
+            } else if rule.mode == Mode::Order {
+                "has mode order, which is not supported before MySQL yet"
+            } else if rule.mode == Mode::Equality && rule.logical.is_text() {
+                "has mode equality on a text, which is not supported before MySQL yet: the server \
+                 compares texts by their collation, and sealed values by their bytes"
+            } else if rule.default.is_some() {
+                "has a default, which is not supported before MySQL yet"
+            } else {
+                continue;
+            };
+            errors.push(SchemaError {
+                schema: database.to_owned(),
+                table: table.to_owned(),
+                column: column.clone(),
+                problem: problem.to_owned(),
+                is_own: true,
+            });
+        }
+    }
+    errors
+}
+
+/// The schema that the answers to [`ASKED`] give, for sessions whose database is `database`. What
+/// does not fit is in [`Schema::unfit`].
+pub fn build(rules: &Rules, answers: &[Answer], own: MySql, database: Option<&str>) -> Schema {
+    let mut builder = Builder {
+        own,
+        schema: Schema {
+            dialect: Dialect::MySql(own),
+            search_path: database
+                .iter()
+                .map(|name| builder_name(name, own))
+                .collect(),
+            leaves_guards_out: rules.leaves_guards_out,
+            ..Schema::default()
+        },
+        engines: HashMap::new(),
+    };
+    let empty = Answer::new();
+    let answer = |index: usize| answers.get(index).unwrap_or(&empty);
+    builder.tables(answer(0));
+    let types = builder.columns(answer(1));
+    builder.rules(rules, &types);
+    builder.schema.unfit.extend(check_rules(rules));
+    builder.privileges(answer(5), answer(6));
+    builder.reached_by(answer(2), answer(3), answer(4));
+    builder.schema
+}
+
+fn builder_name(name: &str, own: MySql) -> String {
+    super::names::table(name, own)
+}
+
+type Name = (String, String);
+
+struct Builder {
+    own: MySql,
+    schema: Schema,
+    engines: HashMap<Name, String>,
+}
+
+fn text(row: &[Option<String>], index: usize) -> String {
+    row.get(index).cloned().flatten().unwrap_or_default()
+}
+
+fn truth(row: &[Option<String>], index: usize) -> bool {
+    text(row, index) == "1"
+}
+
+impl Builder {
+    fn name(&self, row: &[Option<String>]) -> Name {
+        let part = |index| builder_name(&text(row, index), self.own);
+        (part(0), part(1))
+    }
+
+    fn tables(&mut self, answer: &Answer) {
+        for (index, row) in answer.iter().enumerate() {
+            let name = self.name(row);
+            // Tables of MariaDB with a history, and sequences, are of no engine that is supported.
+            let (kind, engine) = match text(row, 2).as_str() {
+                "BASE TABLE" => (RelationKind::Table, text(row, 3)),
+                "VIEW" => (RelationKind::View, String::new()),
+                other => (RelationKind::Table, other.to_owned()),
+            };
+            self.engines.insert(name.clone(), engine);
+            let table = Table {
+                oid: u32::try_from(index + 1).unwrap_or(u32::MAX),
+                kind,
+                ..self.empty(&name)
+            };
+            self.schema.tables.insert(name, table);
+        }
+    }
+
+    fn empty(&self, name: &Name) -> Table {
+        Table {
+            schema: name.0.clone(),
+            name: name.1.clone(),
+            oid: 0,
+            kind: RelationKind::Table,
+            columns: Vec::new(),
+            unique_keys: Vec::new(),
+            has_primary_key: false,
+            opaque: false,
+            has_triggers: false,
+            has_column_privileges: false,
+        }
+    }
+
+    /// Reads the columns, and gives the types of those that may have rules.
+    fn columns(&mut self, answer: &Answer) -> HashMap<(Name, String), String> {
+        let mut types = HashMap::new();
+        let mut unsupported = Vec::new();
+        for row in answer {
+            let name = self.name(row);
+            let column = text(row, 2);
+            if column != column.to_ascii_lowercase() || !column.is_ascii() {
+                unsupported.push(name);
+                continue;
+            }
+            types.insert((name.clone(), column.clone()), text(row, 3));
+            let Some(table) = self.schema.tables.get_mut(&name) else {
+                continue;
+            };
+            let extra = text(row, 6).to_ascii_lowercase();
+            if extra.contains("invisible") {
+                unsupported.push(name);
+                continue;
+            }
+            let number = i16::try_from(table.columns.len() + 1).unwrap_or(i16::MAX);
+            table.columns.push(Column {
+                name: column,
+                number,
+                not_null: !truth(row, 4),
+                has_default: truth(row, 5) || extra.contains("auto_increment"),
+                is_generated: extra.contains("generated")
+                    || extra.contains("virtual")
+                    || extra.contains("stored"),
+                protected: None,
+                physical: None,
+            });
+        }
+        for name in unsupported {
+            let is_ruled = self.schema.tables.contains_key(&name);
+            if let Some(table) = self.schema.tables.get_mut(&name).filter(|_| is_ruled) {
+                table.columns.clear();
+            }
+        }
+        types
+    }
+
+    fn rules(&mut self, rules: &Rules, types: &HashMap<(Name, String), String>) {
+        for (table_name, columns) in &rules.tables {
+            let (database, table) = Rules::split_name(table_name);
+            let name = (
+                builder_name(database, self.own),
+                builder_name(table, self.own),
+            );
+            if !self.schema.tables.contains_key(&name) {
+                let table = self.empty(&name);
+                self.schema.tables.insert(name.clone(), table);
+            }
+            for (column, rule) in columns {
+                let count = self.schema.protected.len();
+                let id = ColumnId(u32::try_from(count).expect("rules are fewer than 2^32"));
+                let physical = physical_type(rule.logical, rule.mode);
+                let found = types.get(&(name.clone(), column.clone()));
+                if let Some(problem) = self.problem(&name, column, physical, found) {
+                    self.schema.unfit.push(SchemaError {
+                        schema: name.0.clone(),
+                        table: name.1.clone(),
+                        column: column.clone(),
+                        problem,
+                        is_own: true,
+                    });
+                }
+                let mut not_null = false;
+                let table = self.schema.tables.get_mut(&name);
+                let known = table.and_then(|table| {
+                    let mut columns = table.columns.iter_mut();
+                    columns.find(|own| own.name == *column)
+                });
+                if let Some(known) = known {
+                    known.protected = Some(id);
+                    not_null = known.not_null;
+                }
+                let own_domain = || format!("column:{}.{}.{column}", name.0, name.1);
+                self.schema.protected.push(ProtectedColumn {
+                    id,
+                    schema: name.0.clone(),
+                    table: name.1.clone(),
+                    column: column.clone(),
+                    logical: rule.logical,
+                    mode: rule.mode,
+                    domain: rule.domain.clone().unwrap_or_else(own_domain),
+                    bits: rule.bits,
+                    default: None,
+                    draws: None,
+                    not_null,
+                });
+            }
+        }
+    }
+
+    /// Why a table cannot have its rule.
+    fn problem(
+        &self,
+        name: &Name,
+        column: &str,
+        physical: Physical,
+        found: Option<&String>,
+    ) -> Option<String> {
+        let table = self
+            .schema
+            .tables
+            .get(name)
+            .filter(|table| table.oid != 0)?;
+        if table.kind != RelationKind::Table {
+            return Some("is no table of this server: only tables can be protected".to_owned());
+        }
+        let engine = self.engines.get(name).map_or("", String::as_str);
+        if !engine.eq_ignore_ascii_case("innodb") {
+            return Some(format!(
+                "is of the engine {engine:?}; protected tables need InnoDB, in which a statement \
+                 is done as a whole or not at all"
+            ));
+        }
+        if table.columns.is_empty() {
+            return Some(
+                "has a table with invisible columns, or capital letters in names of columns, which \
+                 is not supported yet"
+                    .to_owned(),
+            );
+        }
+        let known = table.columns.iter().find(|own| own.name == column);
+        let (Some(known), Some(found)) = (known, found) else {
+            return Some("is not there: its rule protects nothing. Mend the rule".to_owned());
+        };
+        if known.has_default || known.is_generated {
+            return Some(
+                "has a default or is computed in the server, so values would be stored in clear: \
+                 remove the default"
+                    .to_owned(),
+            );
+        }
+        let is_wide = match physical {
+            Physical::Varbinary(width) => {
+                let size = found.to_ascii_lowercase();
+                let size = size.strip_prefix("varbinary(");
+                let size = size.and_then(|size| size.strip_suffix(')'));
+                let size = size.and_then(|size| size.parse::<u64>().ok());
+                size.is_some_and(|size| size >= width)
+            }
+            Physical::MediumBlob => {
+                matches!(
+                    found.to_ascii_lowercase().as_str(),
+                    "mediumblob" | "longblob"
+                )
+            }
+        };
+        match is_wide {
+            true => None,
+            false => Some(format!(
+                "is {found} in the server, and must be {} for sealed values. Create the table \
+                 anew through the proxy and move the rows, or remove the rule",
+                physical.data_type()
+            )),
+        }
+    }
+}

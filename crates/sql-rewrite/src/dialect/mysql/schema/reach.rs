@@ -1,0 +1,277 @@
+//! What reaches protected tables without naming them: views, routines and triggers, which run with
+//! the rights of whoever made them. What the account may not see may do all of it.
+
+use std::collections::HashSet;
+
+use super::{Builder, Name, text};
+use crate::RelationKind;
+use crate::dialect::lexeme::{is_word, lower, names_word};
+use crate::dialect::mysql::{lexer, statement};
+use crate::schema::Answer;
+
+/// A body as servers may read the words in it, in small letters.
+fn body(row: &[Option<String>], index: usize) -> String {
+    let text = text(row, index);
+    lower(&statement::readings(&text).join("\n"))
+}
+
+impl Builder {
+    /// Notes views, routines and triggers that reach a protected table. Each may use the others.
+    pub(super) fn reached_by(&mut self, views: &Answer, routines: &Answer, triggers: &Answer) {
+        let known: HashSet<String> = routines.iter().map(|row| lower(&text(row, 0))).collect();
+        loop {
+            let reaching = self.reaching();
+            self.routines(routines, views, &known);
+            self.triggers(triggers, &known);
+            self.views(views);
+            if self.reaching() == reaching {
+                return;
+            }
+        }
+    }
+
+    /// Names of all that shows or reaches a protected table, in small letters.
+    fn marked(&self) -> Vec<String> {
+        let tables = self.schema.tables.values();
+        let tables = tables.filter(|table| table.is_protected());
+        let tables = tables.map(|table| &table.name);
+        let closed = self.schema.closed.keys().map(|(_, table)| table);
+        let all = tables.chain(closed).chain(&self.schema.suspect_functions);
+        all.map(|name| lower(name)).collect()
+    }
+
+    /// Routines that name a protected table, a view of one, or run texts; and what calls those, or
+    /// what the account does not see. A body that it may not see may do all of it.
+    fn routines(&mut self, answer: &Answer, views: &Answer, known: &HashSet<String>) {
+        let bodies: Vec<(String, String)> = answer
+            .iter()
+            .map(|row| (text(row, 0), body(row, 1)))
+            .chain(views.iter().map(|row| (text(row, 1), body(row, 2))))
+            .collect();
+        let views: Vec<String> = views.iter().map(|row| text(row, 1)).collect();
+        let mut marked = self.marked();
+        let mut found: Vec<String> = Vec::new();
+        loop {
+            let before = found.len();
+            for (name, body) in &bodies {
+                let is_suspect = body.is_empty()
+                    || marked.iter().any(|word| names_word(body, word))
+                    || runs_texts(body)
+                    || calls_unseen(body, known);
+                if is_suspect && !found.contains(name) {
+                    found.push(name.clone());
+                    marked.push(lower(name));
+                }
+            }
+            if found.len() == before {
+                break;
+            }
+        }
+        found
+            .retain(|name| !views.contains(name) || answer.iter().any(|row| text(row, 0) == *name));
+        self.schema.suspect_functions = found;
+    }
+
+    /// Views that show a protected table, or that the user may not read.
+    fn views(&mut self, answer: &Answer) {
+        loop {
+            let marked = self.marked();
+            let mut is_done = true;
+            for row in answer {
+                let name = self.name(row);
+                let body = body(row, 2);
+                let shows = body.is_empty() || marked.iter().any(|word| names_word(&body, word));
+                if let Some(view) = self.schema.tables.get_mut(&name) {
+                    is_done &= view.opaque || !shows;
+                    view.opaque |= shows;
+                    // What it shows in other cases is not known, either.
+                    view.columns.clear();
+                }
+            }
+            if is_done {
+                return;
+            }
+        }
+    }
+
+    /// A table whose triggers reach a protected table is not written, nor is a protected one with
+    /// triggers, which would see ciphertext.
+    fn triggers(&mut self, answer: &Answer, known: &HashSet<String>) {
+        let bodies: Vec<(Name, String)> = answer
+            .iter()
+            .map(|row| (self.name(row), body(row, 2)))
+            .collect();
+        let marked = self.marked();
+        for (name, body) in &bodies {
+            let reaches = body.is_empty()
+                || marked.iter().any(|word| names_word(body, word))
+                || runs_texts(body)
+                || calls_unseen(body, known);
+            if reaches || self.is_protected(name) {
+                self.close(
+                    name,
+                    "has triggers that see or may write protected columns: drop them at the server",
+                );
+            }
+        }
+    }
+
+    /// How many tables and routines are known to reach protected tables.
+    fn reaching(&self) -> (usize, usize) {
+        (
+            self.schema.closed.len(),
+            self.schema.suspect_functions.len(),
+        )
+    }
+
+    /// Closes tables on which there may be triggers that the account does not see.
+    pub(super) fn privileges(&mut self, grants: &Answer, partial: &Answer) {
+        let revokes = partial
+            .iter()
+            .any(|row| text(row, 1).eq_ignore_ascii_case("on"));
+        let sees = |name: &Name| {
+            grants.iter().any(|row| {
+                let (database, table) = (text(row, 0), text(row, 1));
+                match (database.as_str(), table.as_str()) {
+                    ("%", "%") => !revokes,
+                    // A `_` of a pattern also stands for itself.
+                    (pattern, "%") => pattern.replace("\\_", "_") == name.0,
+                    own => own == (name.0.as_str(), name.1.as_str()),
+                }
+            })
+        };
+        let tables = self.schema.tables.iter();
+        let tables =
+            tables.filter(|(_, table)| table.oid != 0 && table.kind == RelationKind::Table);
+        let unseen: Vec<Name> = tables
+            .map(|(name, _)| name.clone())
+            .filter(|name| !sees(name))
+            .collect();
+        for name in unseen {
+            self.close(
+                &name,
+                "may have triggers that this account does not see, and that see or write \
+                 protected columns: grant the account itself (no role) TRIGGER on the table",
+            );
+        }
+    }
+
+    fn is_protected(&self, name: &Name) -> bool {
+        let table = self.schema.tables.get(name);
+        table.is_some_and(|table| table.columns.iter().any(|own| own.protected.is_some()))
+    }
+
+    /// Refuses statements that write a table, and all statements on a protected one.
+    fn close(&mut self, name: &Name, why: &str) {
+        let is_protected = self.is_protected(name);
+        if let Some(table) = self.schema.tables.get_mut(name) {
+            table.opaque |= is_protected;
+            let why = format!("table {}.{} {why}", name.0, name.1);
+            self.schema.closed.entry(name.clone()).or_insert(why);
+        }
+    }
+}
+
+/// Whether a body runs texts as SQL.
+fn runs_texts(body: &str) -> bool {
+    let mut words = lexer::RUNNING_FUNCTIONS.into_iter();
+    names_word(body, "prepare")
+        || names_word(body, "immediate")
+        || words.any(|word| names_word(body, word))
+}
+
+/// Words before a parenthesis in bodies that are no functions of users, and functions of the
+/// server's own, which no function of a user hides.
+const BEFORE_PARENTHESES: &str = "\
+    abs all and any as avg begin between bigint binary by call case cast ceil ceiling char \
+    char_length check coalesce concat concat_ws convert count curdate current_date \
+    current_timestamp current_user curtime date date_add date_format date_sub datediff datetime \
+    day decimal declare default distinct div do double else elseif end exists float floor for \
+    from from_unixtime function greatest group_concat having hour if ifnull in int integer \
+    interval is isnull join json_array json_extract json_object json_unquote key last_insert_id \
+    least left length like limit locate loop lower ltrim max md5 min minute mod month not now \
+    nullif numeric on or procedure rand repeat replace return returns right round row_count \
+    rtrim second select set sha1 sha2 smallint substr substring sum then time timestamp \
+    timestampdiff tinyint trim truncate union unix_timestamp until update upper user using \
+    utc_date utc_timestamp uuid values varbinary varchar when where while with year";
+
+/// Words behind which a name is that of a table, and a parenthesis begins its columns.
+const BEFORE_TABLES: &[&str] = &["into", "ignore", "replace", "table", "references"];
+
+/// Whether a body may call a routine that is not known: the account does not see all of them, and
+/// bodies run with the rights of others.
+fn calls_unseen(body: &str, known: &HashSet<String>) -> bool {
+    let body = body.replace('`', " ");
+    // The word before, and the one before the name that this one is a part of.
+    let (mut before, mut first) = ("", "");
+    let mut rest = body.as_str();
+    while let Some(at) = rest.find(|letter: char| letter.is_alphanumeric() || letter == '_') {
+        let is_qualified = rest[..at].trim() == ".";
+        rest = &rest[at..];
+        let end = rest
+            .bytes()
+            .position(|byte| !is_word(byte))
+            .unwrap_or(rest.len());
+        // A mark of another script is no byte of a name, and no letter either.
+        let end = end.max(rest.chars().next().map_or(1, char::len_utf8));
+        let word = &rest[..end];
+        rest = &rest[end..];
+        if !is_qualified {
+            first = before;
+        }
+        let next = rest.trim_start();
+        let is_called = ["(", "/*", "--", "#"]
+            .iter()
+            .any(|mark| next.starts_with(mark))
+            || (first == "call" && !next.starts_with('.'));
+        let is_own = !is_qualified
+            && BEFORE_PARENTHESES.split(' ').any(|own| own == word)
+            && first != "call";
+        let is_table = BEFORE_TABLES.contains(&first);
+        if is_called && !is_own && !is_table && !known.contains(word) {
+            return true;
+        }
+        before = word;
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::calls_unseen;
+
+    #[test]
+    fn calls_of_what_is_not_known_are_found() {
+        let known = HashSet::from(["known".to_owned()]);
+        for body in [
+            "begin call hidden(1); end",
+            "call hidden",
+            "call shop.hidden(1)",
+            "call `shop`.`hidden` (1)",
+            "call /* now */ hidden(1)",
+            "set new.id = hidden(2)",
+            "set new.id = shop . hidden (2)",
+            "set new.id = shop.abs(2)",
+            "call abs(1)",
+            "set new.id = hidden /* here */ (2)",
+            "set new.id = hidden -- here\n (2)",
+            "set new.id = hidden # here\n (2)",
+            "call known(1); call hidden(2)",
+        ] {
+            assert!(calls_unseen(body, &known), "{body}");
+        }
+        for body in [
+            "begin call known(1); set new.id = shop.known(2); end",
+            "insert into log (id, at) values (new.id, now())",
+            "insert into shop.log (id) values (concat('a', upper(new.x)))",
+            "set new.id = 1, new.x = 'hidden'",
+            "if (new.id = 1) then set new.id = (select max(id) from log where id in (1)); end if",
+            "call known",
+            "",
+        ] {
+            assert!(!calls_unseen(body, &known), "{body}");
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! Plans the texts of clients.
+
+use std::borrow::Cow;
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{Expr, ObjectName, SelectItem, SetExpr, Statement};
+use sqlstate::SqlState;
+
+use super::lexer::{self, Kind};
+use super::{MySql, kinds, names, parse};
+use crate::analysis::template;
+use crate::dialect::lexeme::{is_word, lower, names_word};
+use crate::mention::Mentions;
+use crate::statement::of_statement;
+use crate::{Effects, Plan, Planned, Refusal, Schema, Table, guard, walk};
+use sql_plan::{refuse, unsupported};
+
+/// Words of statements behind which names may mean other tables, or there are others.
+const CHANGE_SCHEMA: &[&str] = &[
+    "alter",
+    "call",
+    "create",
+    "drop",
+    "execute",
+    "grant",
+    "import",
+    "install",
+    "rename",
+    "revoke",
+    "role",
+    "uninstall",
+];
+/// Words of statements that change how texts are read.
+const CHANGE_SETTINGS: &[&str] = &["call", "execute", "set", "use"];
+
+/// The plan of a text.
+///
+/// # Errors
+/// It may touch a protected table and cannot be proved safe.
+pub(crate) fn plan(text: &str, schema: &Schema, own: MySql) -> Result<Vec<Planned>, Refusal> {
+    let readings = readings(text);
+    let words: Vec<String> = readings.iter().flat_map(|text| words(text)).collect();
+    let planned = |plan| {
+        Ok(vec![Planned {
+            span: 0..text.len(),
+            plan,
+        }])
+    };
+    if schema.protected.is_empty() {
+        return planned(Plan::Pass(effects(&words)));
+    }
+    let mentions = Mentions::of(schema);
+    let Some(name) = readings.iter().find_map(|text| mentions.find(text)) else {
+        check_unseen(text, &words, own)?;
+        check_closed(text, &readings, schema, own)?;
+        return planned(Plan::Pass(effects(&words)));
+    };
+    let plan = named(text, schema, own);
+    plan.map_err(|refusal| refusal.naming(Some(&name)))
+        .and_then(planned)
+}
+
+/// A text as it came, and as a server may read the words in it: without the number of a version at
+/// the start of SQL in a comment (`/*!50000person */`), and without backslashes.
+pub(super) fn readings(text: &str) -> Vec<Cow<'_, str>> {
+    let mut readings = vec![Cow::Borrowed(text)];
+    if text.contains("/*!") || text.contains("/*M!") {
+        // Servers take five digits or six.
+        readings.extend([5, 6].map(|digits| Cow::Owned(without_version(text, digits))));
+    }
+    if text.contains('\\') {
+        let mut letters = text.chars();
+        let mut blank = String::with_capacity(text.len());
+        while let Some(letter) = letters.next() {
+            match letter {
+                '\\' => {
+                    letters.next();
+                    blank.push(' ');
+                }
+                letter => blank.push(letter),
+            }
+        }
+        readings.push(Cow::Owned(text.replace('\\', "")));
+        readings.push(Cow::Owned(blank));
+    }
+    readings
+}
+
+fn without_version(text: &str, digits: usize) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("/*") {
+        out.push_str(&rest[..at]);
+        out.push_str("/* ");
+        rest = &rest[at + 2..];
+        let Some(inside) = rest.strip_prefix('!').or_else(|| rest.strip_prefix("M!")) else {
+            continue;
+        };
+        rest = match inside
+            .bytes()
+            .take(digits)
+            .filter(u8::is_ascii_digit)
+            .count()
+            == digits
+        {
+            true => &inside[digits..],
+            false => inside,
+        };
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Words wherever they stand, also in quotes and comments: whether they are there depends on
+/// settings.
+fn words(text: &str) -> Vec<String> {
+    let words = text.as_bytes().split(|byte| !is_word(*byte));
+    let words = words.filter(|word| !word.is_empty());
+    words
+        .map(|word| String::from_utf8_lossy(word).to_ascii_lowercase())
+        .collect()
+}
+
+/// What a text may change that names no protected table.
+pub(crate) fn effects(words: &[String]) -> Effects {
+    let has = |own: &[&str]| words.iter().any(|word| own.contains(&word.as_str()));
+    Effects {
+        changes_schema: has(CHANGE_SCHEMA),
+        changes_settings: has(CHANGE_SETTINGS),
+        ..Effects::default()
+    }
+}
+
+/// A text that is put together can name what stands in no text. Words within a constant are no
+/// such statement, where it is known how the server reads the text.
+fn check_unseen(text: &str, words: &[String], own: MySql) -> Result<(), Refusal> {
+    let runs = |has: &dyn Fn(&str) -> bool| {
+        (has("prepare") && has("from"))
+            || (has("execute") && has("immediate"))
+            || lexer::RUNNING_FUNCTIONS.iter().any(|name| has(name))
+    };
+    if !runs(&|word| words.iter().any(|own| own == word)) {
+        return Ok(());
+    }
+    if let Ok(found) = lexer::lexemes(text, own) {
+        let is_name = |lexeme: &&lexer::Lexeme| matches!(lexeme.kind, Kind::Word | Kind::Name);
+        let names: Vec<String> = found
+            .iter()
+            .filter(is_name)
+            .map(|lexeme| lexeme.value.to_ascii_lowercase())
+            .collect();
+        if !runs(&|word| names.iter().any(|own| own == word)) {
+            return Ok(());
+        }
+    }
+    Err(refuse(
+        "PREPARE … FROM, EXECUTE IMMEDIATE and functions of SPIDER run a text as SQL, which may \
+         name a protected table",
+    )
+    .with_hint("Prepare statements by the driver (the binary protocol), or send them as they are."))
+}
+
+/// A table whose triggers may write a protected one is read, and not written.
+fn check_closed(
+    text: &str,
+    readings: &[Cow<'_, str>],
+    schema: &Schema,
+    own: MySql,
+) -> Result<(), Refusal> {
+    if schema.closed.is_empty() || is_read(text, own) {
+        return Ok(());
+    }
+    let readings: Vec<String> = readings.iter().map(|text| lower(text)).collect();
+    let mut closed = schema.closed.iter();
+    let found = closed.find(|((_, table), _)| {
+        let name = lower(table);
+        readings.iter().any(|text| names_word(text, &name))
+    });
+    match found {
+        None => Ok(()),
+        Some((_, why)) => Err(refuse(why.clone())),
+    }
+}
+
+/// Whether a text is a single statement that writes nothing.
+fn is_read(text: &str, own: MySql) -> bool {
+    let Ok(found) = lexer::lexemes(text, own) else {
+        return false;
+    };
+    let first = found.first().filter(|first| first.kind == Kind::Word);
+    let is_end = |own: &lexer::Lexeme| own.kind == Kind::Symbol && own.value == ";";
+    let end = found.iter().position(is_end).unwrap_or(found.len());
+    first.is_some_and(|first| matches!(first.value.as_str(), "select" | "show" | "describe"))
+        && found[end..].iter().all(is_end)
+}
+
+/// The plan of a text that names a protected table.
+fn named(text: &str, schema: &Schema, own: MySql) -> Result<Plan, Refusal> {
+    if let Some(error) = schema.unfit.first() {
+        return Err(refuse(format!("rules and server do not fit: {error}"))
+            .with_state(SqlState::CONFIG_FILE_ERROR)
+            .with_hint("`strongroom columns check` lists what does not fit."));
+    }
+    if text.len() > STATEMENT_SIZE_MAX {
+        return Err(refuse(format!(
+            "a statement that names a protected table has at most {STATEMENT_SIZE_MAX} bytes"
+        ))
+        .with_state(SqlState::PROGRAM_LIMIT_EXCEEDED)
+        .with_hint("Split it."));
+    }
+    // To the server, U+0000 ends a comment.
+    if text.contains(['\0', template::MARK, lexer::HOLE]) {
+        return Err(unsupported("the character U+0000, U+0001 or U+0002"));
+    }
+    let chain = check_chains(text)?;
+    guard::on_a_stack_for(chain, || {
+        let hint = "Write it in a plainer form, or in several statements.";
+        let parsed = parse::parse(text, own).map_err(|read| read.refusal().with_hint(hint))?;
+        check_relations(&parsed, schema, own)?;
+        check_names(&parsed, text)?;
+        let plan = of_statement(&parsed, schema)?;
+        kinds::check(&plan, schema)?;
+        Ok(plan)
+    })
+}
+
+/// Bytes of a statement that names a protected table. Its tree takes many times that.
+const STATEMENT_SIZE_MAX: usize = 8 << 20;
+/// Operators, signs and words that may follow one another without a comma.
+const CHAIN_MAX: usize = 1000;
+
+/// Refuses what is too deep to analyse. Gives the longest chain.
+fn check_chains(text: &str) -> Result<usize, Refusal> {
+    let (mut chain, mut longest, mut depth) = (0_usize, 0, 0_usize);
+    let mut is_in_word = false;
+    for byte in text.bytes() {
+        match byte {
+            b',' if depth < 2 => chain = 0,
+            b'(' => (chain, depth) = (chain + 1, depth + 1),
+            b')' => depth = depth.saturating_sub(1),
+            b'+' | b'-' | b'*' | b'/' | b'=' | b'<' | b'>' | b'%' | b'!' => chain += 1,
+            _ if is_word(byte) && !is_in_word => chain += 1,
+            _ => {}
+        }
+        is_in_word = is_word(byte);
+        longest = longest.max(chain);
+    }
+    match longest > CHAIN_MAX {
+        false => Ok(longest),
+        true => Err(refuse(
+            "the statement is nested too deeply, or its chains of operators are too long",
+        )
+        .with_state(SqlState::STATEMENT_TOO_COMPLEX)
+        .with_hint("Split the statement.")),
+    }
+}
+
+/// Every table of a statement over a protected one is known: one that is not may be temporary, a
+/// view, or of a database that the user may not see.
+fn check_relations(statement: &Statement, schema: &Schema, own: MySql) -> Result<(), Refusal> {
+    if !crate::dialect::has_rows(statement) {
+        return Ok(());
+    }
+    let checked = walk::relations(statement, |name| {
+        let found = names::split(name, own)
+            .and_then(|(database, table)| schema.find(database.as_deref(), &table));
+        match check_relation(name, found, schema) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(refusal) => ControlFlow::Break(refusal),
+        }
+    });
+    match checked {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(refusal) => Err(refusal),
+    }
+}
+
+fn check_relation(
+    name: &ObjectName,
+    found: Option<&Table>,
+    schema: &Schema,
+) -> Result<(), Refusal> {
+    let known = found.filter(|table| table.opaque || !table.columns.is_empty());
+    let Some(table) = known else {
+        return Err(refuse(format!(
+            "table {name} is not known to the proxy: it does not exist, is temporary or a view, or \
+             has invisible columns or some with capital letters"
+        ))
+        .with_state(SqlState::UNDEFINED_TABLE)
+        .with_hint("Name the database before the table, or query the two one after the other."));
+    };
+    let own = (table.schema.clone(), table.name.clone());
+    match (schema.closed.get(&own), table.opaque) {
+        (Some(why), _) => Err(refuse(why.clone())),
+        (None, true) => Err(
+            refuse(format!("view {name} reads what is protected, or may do so"))
+                .with_hint("Query the tables themselves."),
+        ),
+        (None, false) => Ok(()),
+    }
+}
+
+/// The server names an output by its text. It must be the same text when it is sent.
+fn check_names(statement: &Statement, text: &str) -> Result<(), Refusal> {
+    let Statement::Query(query) = statement else {
+        return Ok(());
+    };
+    let SetExpr::Select(select) = &*query.body else {
+        return Ok(());
+    };
+    // The texts of outputs follow one another, before those of tables.
+    let end = text.to_ascii_lowercase().find("from");
+    let mut rest = &text[..end.unwrap_or(text.len())];
+    let mut is_changed = |item: &SelectItem| match item {
+        SelectItem::UnnamedExpr(Expr::Identifier(_) | Expr::CompoundIdentifier(_)) => false,
+        SelectItem::UnnamedExpr(value) => {
+            let printed = value.to_string();
+            let found = rest.find(&printed).filter(|_| !printed.contains('$'));
+            rest = found.map_or("", |at| &rest[at + printed.len()..]);
+            found.is_none()
+        }
+        _ => false,
+    };
+    match select.projection.iter().any(&mut is_changed) {
+        false => Ok(()),
+        // Its text may have a confidential constant.
+        true => Err(refuse(
+            "a computed output has no name, and would get another one than its text",
+        )
+        .with_hint("Give it a name with AS.")),
+    }
+}
+
+/// Whether a text that is no UTF-8 may reach a protected table: one of the names is in its bytes,
+/// or it may run another text as SQL.
+pub fn may_name(text: &[u8], schema: &Schema) -> bool {
+    if schema.protected.is_empty() {
+        return false;
+    }
+    let text = text.to_ascii_lowercase();
+    let is_in = |name: &str| {
+        let name = lower(name).into_bytes();
+        !name.is_empty() && text.windows(name.len()).any(|part| part == name)
+    };
+    let tables = schema.tables.values().filter(|table| table.is_protected());
+    let names = tables
+        .map(|table| table.name.as_str())
+        .chain(schema.protected.iter().map(|rule| rule.table.as_str()))
+        .chain(schema.suspect_functions.iter().map(String::as_str))
+        .chain(["prepare", "immediate"])
+        .chain(lexer::RUNNING_FUNCTIONS);
+    // A backslash may stand within a name: see `readings`.
+    text.contains(&b'\\') || names.into_iter().any(is_in)
+}

@@ -1,0 +1,582 @@
+//! The forms of statements whose tree is the server's own. A form that is not listed is refused.
+//!
+//! Where the parser binds operators otherwise than the server (`a LIKE b = c`), the tree shows it:
+//! a comparison, without parentheses, is an operand of another one.
+
+use sqlparser::ast::{
+    Assignment, AssignmentTarget, BinaryOperator, Delete, DuplicateTreatment, Expr, FromTable,
+    Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, GroupByExpr,
+    Ident, Insert, Join, JoinConstraint, JoinOperator, LimitClause, LockClause, LockType,
+    ObjectName, Offset, OffsetRows, OrderBy, OrderByExpr, OrderByKind, Query, Select, SelectItem,
+    SelectItemQualifiedWildcardKind, SetExpr, Statement, TableFactor, TableObject, TableWithJoins,
+    UnaryOperator, Update, Value,
+};
+
+use super::names;
+use crate::dialect::Unread;
+
+/// Functions of the server's own: none of a user's hides them, and none runs a text as SQL.
+const FUNCTIONS: &str = "\
+    abs avg ceil ceiling char_length concat connection_id count curdate current_date \
+    current_timestamp database floor last_insert_id length lower max min now round sum upper \
+    version";
+
+/// Whether a word is a function that is understood.
+pub(crate) fn is_function(word: &str) -> bool {
+    FUNCTIONS.split(' ').any(|own| own == word)
+}
+
+type Checked = Result<(), Unread>;
+
+fn form<T>(what: &'static str) -> Result<T, Unread> {
+    Err(Unread::Form(what))
+}
+
+/// Lets a statement through whose tree is the server's own.
+///
+/// # Errors
+/// It has a form that is not understood.
+pub(crate) fn check(statement: &Statement) -> Checked {
+    match statement {
+        Statement::Query(query) => of_query(query),
+        Statement::Insert(insert) => of_insert(insert),
+        Statement::Update(update) => of_update(update),
+        Statement::Delete(delete) => of_delete(delete),
+        // Each has a check of its own: `ddl`.
+        Statement::CreateTable(_) | Statement::Drop { .. } | Statement::Truncate(_) => Ok(()),
+        _ => form("a statement of this kind"),
+    }
+}
+
+fn of_query(query: &Query) -> Checked {
+    let Query {
+        with: None,
+        body,
+        order_by,
+        limit_clause,
+        fetch: None,
+        locks,
+        for_clause: None,
+        settings: None,
+        format_clause: None,
+        pipe_operators,
+    } = query
+    else {
+        return form("WITH, or another clause around a query,");
+    };
+    let SetExpr::Select(select) = &**body else {
+        return form("UNION, EXCEPT, INTERSECT or VALUES as a query");
+    };
+    of_select(select)?;
+    if let Some(order_by) = order_by {
+        of_order(order_by)?;
+        check_order(select, order_by)?;
+    }
+    let is_lock = |lock: &LockClause| {
+        lock.lock_type == LockType::Update && lock.of.is_none() && lock.nonblock.is_none()
+    };
+    if !pipe_operators.is_empty() || !locks.iter().all(is_lock) || locks.len() > 1 {
+        return form("a lock other than FOR UPDATE");
+    }
+    match limit_clause {
+        None => Ok(()),
+        Some(LimitClause::LimitOffset {
+            limit,
+            offset,
+            limit_by,
+        }) if limit_by.is_empty() => {
+            limit.iter().try_for_each(of_count)?;
+            match offset {
+                None => Ok(()),
+                Some(Offset {
+                    value,
+                    rows: OffsetRows::None,
+                }) => of_count(value),
+                Some(_) => form("OFFSET … ROWS"),
+            }
+        }
+        Some(_) => form("LIMIT of this form"),
+    }
+}
+
+fn of_count(value: &Expr) -> Checked {
+    match value {
+        Expr::Value(value) if matches!(value.value, Value::Number(..) | Value::Placeholder(_)) => {
+            Ok(())
+        }
+        _ => form("LIMIT of something else than a number or parameter"),
+    }
+}
+
+fn of_order(order_by: &OrderBy) -> Checked {
+    match order_by {
+        OrderBy {
+            kind: OrderByKind::Expressions(keys),
+            interpolate: None,
+        } => keys.iter().try_for_each(|key| {
+            let OrderByExpr {
+                expr,
+                options,
+                with_fill: None,
+            } = key
+            else {
+                return form("ORDER BY of this form");
+            };
+            match options.nulls_first {
+                None => of_value(expr),
+                Some(_) => form("NULLS FIRST or NULLS LAST"),
+            }
+        }),
+        _ => form("ORDER BY of this form"),
+    }
+}
+
+fn of_select(select: &Select) -> Checked {
+    if !select.optimizer_hints.is_empty()
+        || select.into.is_some()
+        || !select.named_window.is_empty()
+    {
+        return form("a hint, SELECT … INTO, or a window");
+    }
+    if select
+        .distinct
+        .as_ref()
+        .is_some_and(|own| *own != sqlparser::ast::Distinct::Distinct)
+    {
+        return form("DISTINCT of this form");
+    }
+    for item in &select.projection {
+        match item {
+            SelectItem::UnnamedExpr(value) => of_value(value)?,
+            SelectItem::ExprWithAlias { expr, alias } => {
+                of_name(alias)?;
+                of_value(expr)?;
+            }
+            SelectItem::Wildcard(options) if options.to_string().is_empty() => {}
+            SelectItem::QualifiedWildcard(
+                SelectItemQualifiedWildcardKind::ObjectName(name),
+                options,
+            ) if options.to_string().is_empty() && name.0.len() == 1 => {}
+            _ => return form("an output of this form"),
+        }
+    }
+    let tables = select
+        .from
+        .iter()
+        .map(of_tables)
+        .collect::<Result<Vec<_>, _>>()?;
+    check_aliases(&tables.concat())?;
+    select.selection.iter().try_for_each(of_value)?;
+    match &select.group_by {
+        GroupByExpr::Expressions(keys, modifiers) if modifiers.is_empty() => {
+            keys.iter().try_for_each(of_value)?;
+            check_groups(select, keys)?;
+        }
+        _ => return form("GROUP BY of this form"),
+    }
+    select.having.iter().try_for_each(of_value)
+}
+
+/// A name of an output hides a column of the same name in `GROUP BY` and `HAVING` or not, by rules
+/// of the server's.
+fn check_groups(select: &Select, keys: &[Expr]) -> Checked {
+    let mut own = keys.iter().chain(&select.having);
+    match own.any(|part| names_output(select, part)) {
+        true => form("GROUP BY or HAVING with the name of an output"),
+        false => Ok(()),
+    }
+}
+
+/// To the server, a name of an output also counts within an expression of `ORDER BY`.
+fn check_order(select: &Select, order_by: &OrderBy) -> Checked {
+    let OrderByKind::Expressions(keys) = &order_by.kind else {
+        return Ok(());
+    };
+    let mut within = keys
+        .iter()
+        .filter(|key| !matches!(key.expr, Expr::Identifier(_)));
+    match within.any(|key| names_output(select, &key.expr)) {
+        true => form("ORDER BY with the name of an output in an expression"),
+        false => Ok(()),
+    }
+}
+
+/// Whether an expression has the name of an output that is not the column of the same name.
+fn names_output(select: &Select, part: &Expr) -> bool {
+    let aliases = select.projection.iter().filter_map(|item| match item {
+        SelectItem::ExprWithAlias { expr, alias } => match expr {
+            Expr::Identifier(own) if names::fold(own) == names::fold(alias) => None,
+            _ => Some(names::fold(alias)),
+        },
+        _ => None,
+    });
+    let aliases: Vec<String> = aliases.collect();
+    let found = crate::walk::expressions(part, |expression| match expression {
+        Expr::Identifier(name) if aliases.contains(&names::fold(name)) => {
+            std::ops::ControlFlow::Break(())
+        }
+        _ => std::ops::ControlFlow::Continue(()),
+    });
+    found.is_break()
+}
+
+/// The names that tables of a part of `FROM` have in the statement.
+fn of_tables(tables: &TableWithJoins) -> Result<Vec<Ident>, Unread> {
+    let mut found = vec![of_factor(&tables.relation)?];
+    for join in &tables.joins {
+        let Join {
+            relation,
+            global: false,
+            join_operator,
+        } = join
+        else {
+            return form("a join of this form");
+        };
+        found.push(of_factor(relation)?);
+        match join_operator {
+            JoinOperator::Join(JoinConstraint::On(condition))
+            | JoinOperator::Inner(JoinConstraint::On(condition))
+            | JoinOperator::Left(JoinConstraint::On(condition))
+            | JoinOperator::LeftOuter(JoinConstraint::On(condition)) => of_value(condition)?,
+            JoinOperator::CrossJoin(JoinConstraint::None) => {}
+            _ => return form("a join other than JOIN … ON, LEFT JOIN … ON and CROSS JOIN"),
+        }
+    }
+    Ok(found)
+}
+
+fn of_factor(factor: &TableFactor) -> Result<Ident, Unread> {
+    match factor {
+        TableFactor::Table {
+            name,
+            alias,
+            args: None,
+            with_hints,
+            version: None,
+            with_ordinality: false,
+            partitions,
+            json_path: None,
+            sample: None,
+            index_hints,
+        } if with_hints.is_empty() && partitions.is_empty() && index_hints.is_empty() => {
+            of_object(name)?;
+            match alias {
+                Some(alias) if !alias.columns.is_empty() || alias.at.is_some() => {
+                    form("an alias with columns")
+                }
+                Some(alias) => {
+                    of_name(&alias.name)?;
+                    Ok(alias.name.clone())
+                }
+                None => match name.0.last().and_then(|last| last.as_ident()) {
+                    Some(last) => Ok(last.clone()),
+                    None => form("a computed name"),
+                },
+            }
+        }
+        _ => form("a query or function in FROM, or hints"),
+    }
+}
+
+/// To a server with letters of tables as they are, `t` and `T` are two aliases.
+fn check_aliases(found: &[Ident]) -> Checked {
+    let mut folded: Vec<String> = found.iter().map(names::fold).collect();
+    folded.sort_unstable();
+    match folded.windows(2).any(|pair| pair[0] == pair[1]) {
+        true => form("one name for two tables, or names that differ only in their letters' case,"),
+        false => Ok(()),
+    }
+}
+
+fn of_object(name: &ObjectName) -> Checked {
+    let mut parts = name.0.iter().map(|part| part.as_ident());
+    match name.0.len() <= 2 && parts.all(|part| part.is_some_and(|own| of_name(own).is_ok())) {
+        true => Ok(()),
+        false => form("a name of this form"),
+    }
+}
+
+fn of_name(name: &Ident) -> Checked {
+    match name.quote_style {
+        None | Some('`') => Ok(()),
+        Some(_) => form("a name in quotes of this kind"),
+    }
+}
+
+fn of_insert(insert: &Insert) -> Checked {
+    let Insert {
+        insert_token: _,
+        optimizer_hints,
+        or: None,
+        ignore,
+        into: _,
+        table: TableObject::TableName(name),
+        table_alias: None,
+        columns,
+        overwrite: false,
+        source: Some(source),
+        assignments,
+        partitioned: None,
+        after_columns,
+        has_table_keyword: false,
+        on,
+        returning: None,
+        output: None,
+        replace_into,
+        priority: None,
+        insert_alias: None,
+        settings: None,
+        format_clause: None,
+        multi_table_insert_type: None,
+        multi_table_into_clauses: _,
+        multi_table_when_clauses: _,
+        multi_table_else_clause: None,
+    } = insert
+    else {
+        return form("INSERT of this form (SET, RETURNING, an alias, a priority)");
+    };
+    if *ignore {
+        return form("INSERT IGNORE, under which a value that is too long is cut,");
+    }
+    if *replace_into {
+        return form("REPLACE");
+    }
+    if on.is_some() {
+        return form("ON DUPLICATE KEY UPDATE");
+    }
+    if !optimizer_hints.is_empty() || !assignments.is_empty() || !after_columns.is_empty() {
+        return form("INSERT of this form");
+    }
+    of_object(name)?;
+    columns.iter().try_for_each(of_object)?;
+    let Query {
+        with: None,
+        body,
+        order_by: None,
+        limit_clause: None,
+        fetch: None,
+        locks,
+        ..
+    } = &**source
+    else {
+        return form("INSERT of this form");
+    };
+    let SetExpr::Values(values) = &**body else {
+        return form("INSERT … SELECT");
+    };
+    if !locks.is_empty() || values.explicit_row {
+        return form("INSERT of this form");
+    }
+    let mut given = values.rows.iter().flat_map(|row| &row.content);
+    given.try_for_each(of_value)
+}
+
+fn of_update(update: &Update) -> Checked {
+    let Update {
+        update_token: _,
+        optimizer_hints,
+        table,
+        assignments,
+        from: None,
+        selection,
+        returning: None,
+        output: None,
+        or: None,
+        order_by,
+        limit: None,
+    } = update
+    else {
+        return form("UPDATE of this form (LIMIT, RETURNING)");
+    };
+    if !optimizer_hints.is_empty() || !table.joins.is_empty() || !order_by.is_empty() {
+        return form("UPDATE of several tables, or with ORDER BY");
+    }
+    of_factor(&table.relation)?;
+    for Assignment { target, value } in assignments {
+        let AssignmentTarget::ColumnName(name) = target else {
+            return form("an assignment of this form");
+        };
+        of_object(name)?;
+        of_value(value)?;
+    }
+    selection.iter().try_for_each(of_value)
+}
+
+fn of_delete(delete: &Delete) -> Checked {
+    let Delete {
+        delete_token: _,
+        optimizer_hints,
+        tables,
+        from: FromTable::WithFromKeyword(from),
+        using: None,
+        selection,
+        returning: None,
+        output: None,
+        order_by,
+        limit: None,
+    } = delete
+    else {
+        return form("DELETE of this form (LIMIT, RETURNING, several tables)");
+    };
+    let [one] = &from[..] else {
+        return form("DELETE of several tables");
+    };
+    if !optimizer_hints.is_empty() || !tables.is_empty() || !order_by.is_empty() {
+        return form("DELETE of several tables, or with ORDER BY");
+    }
+    if !one.joins.is_empty() {
+        return form("DELETE of several tables");
+    }
+    of_factor(&one.relation)?;
+    selection.iter().try_for_each(of_value)
+}
+
+/// A condition or a value.
+fn of_value(value: &Expr) -> Checked {
+    match value {
+        Expr::BinaryOp {
+            left,
+            op: BinaryOperator::And | BinaryOperator::Or,
+            right,
+        } => {
+            of_value(left)?;
+            of_value(right)
+        }
+        Expr::UnaryOp {
+            op: UnaryOperator::Not,
+            expr,
+        } => of_value(expr),
+        Expr::BinaryOp {
+            left,
+            op:
+                BinaryOperator::Eq
+                | BinaryOperator::NotEq
+                | BinaryOperator::Lt
+                | BinaryOperator::LtEq
+                | BinaryOperator::Gt
+                | BinaryOperator::GtEq,
+            right,
+        } => {
+            of_operand(left)?;
+            of_operand(right)
+        }
+        Expr::IsNull(operand) | Expr::IsNotNull(operand) => of_operand(operand),
+        Expr::Between {
+            expr, low, high, ..
+        } => [expr, low, high]
+            .into_iter()
+            .try_for_each(|own| of_operand(own)),
+        Expr::InList { expr, list, .. } => {
+            of_operand(expr)?;
+            list.iter().try_for_each(of_operand)
+        }
+        Expr::Like {
+            any: false,
+            expr,
+            pattern,
+            escape_char: None,
+            ..
+        } => {
+            of_operand(expr)?;
+            match **pattern {
+                Expr::BinaryOp { .. } => form("a computed pattern without parentheses"),
+                _ => of_operand(pattern),
+            }
+        }
+        other => of_operand(other),
+    }
+}
+
+/// What an operator of comparison may have beside it.
+fn of_operand(value: &Expr) -> Checked {
+    match value {
+        Expr::Identifier(name) => of_name(name),
+        Expr::CompoundIdentifier(parts) if parts.len() <= 3 => parts.iter().try_for_each(of_name),
+        Expr::Value(value) => match &value.value {
+            Value::Number(_, false)
+            | Value::SingleQuotedString(_)
+            | Value::Boolean(_)
+            | Value::Null
+            | Value::Placeholder(_) => Ok(()),
+            _ => form("a constant of this form"),
+        },
+        Expr::Nested(inner) => of_value(inner),
+        Expr::UnaryOp {
+            op: UnaryOperator::Minus | UnaryOperator::Plus,
+            expr,
+        } => match &**expr {
+            Expr::Identifier(_)
+            | Expr::CompoundIdentifier(_)
+            | Expr::Value(_)
+            | Expr::Nested(_) => of_operand(expr),
+            _ => form("a sign before an expression without parentheses"),
+        },
+        Expr::BinaryOp {
+            left,
+            op:
+                BinaryOperator::Plus
+                | BinaryOperator::Minus
+                | BinaryOperator::Multiply
+                | BinaryOperator::Divide
+                | BinaryOperator::Modulo,
+            right,
+        } => {
+            of_operand(left)?;
+            of_operand(right)
+        }
+        Expr::Function(function) => of_function(function),
+        Expr::BinaryOp { .. }
+        | Expr::IsNull(_)
+        | Expr::IsNotNull(_)
+        | Expr::Between { .. }
+        | Expr::InList { .. }
+        | Expr::Like { .. }
+        | Expr::UnaryOp { .. } => form(
+            "a comparison within another one without parentheses, or an operator that is not \
+             understood (write parentheses around what belongs together),",
+        ),
+        _ => form("an expression of this form (CASE, CAST, a subquery, INTERVAL and others)"),
+    }
+}
+
+fn of_function(function: &Function) -> Checked {
+    let Function {
+        name,
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args,
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group,
+    } = function
+    else {
+        return form("a function call of this form");
+    };
+    let own = match &name.0[..] {
+        [part] => part.as_ident().filter(|own| own.quote_style.is_none()),
+        _ => None,
+    };
+    if !within_group.is_empty() || !own.is_some_and(|own| is_function(&names::fold(own))) {
+        return form("a function that is not understood yet");
+    }
+    match args {
+        FunctionArguments::None => Ok(()),
+        FunctionArguments::Subquery(_) => form("a subquery"),
+        FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment,
+            args,
+            clauses,
+        }) => {
+            let is_distinct = *duplicate_treatment == Some(DuplicateTreatment::Distinct);
+            if !clauses.is_empty() || (is_distinct && args.len() != 1) {
+                return form("a function call of this form");
+            }
+            args.iter().try_for_each(|argument| match argument {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => of_operand(value),
+                FunctionArg::Unnamed(FunctionArgExpr::Wildcard) => Ok(()),
+                _ => form("an argument of this form"),
+            })
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Plans for MySQL with one defect each, and the same plans without it.
+
+use super::{MAIL, NAME, OutputKind, Schema, proved_for, schema};
+use crate::Dialect;
+use crate::mysql::MySql;
+
+fn of_mysql() -> Schema {
+    Schema {
+        dialect: Dialect::MySql(MySql::default()),
+        ..schema()
+    }
+}
+
+const PLAIN: OutputKind = OutputKind::Plain;
+const OPENED: OutputKind = OutputKind::Sealed(NAME);
+
+/// The planner names the database of each table.
+fn said(text: &str, outputs: &[OutputKind]) -> Result<(), String> {
+    let mut text = text.to_owned();
+    for table in ["person", "visit", "plain"] {
+        text = text.replace(&format!(" {table}"), &format!(" public.{table}"));
+    }
+    proved_for(&of_mysql(), &text, outputs)
+}
+
+#[track_caller]
+fn assert_proved(text: &str, outputs: &[OutputKind]) {
+    assert_eq!(said(text, outputs), Ok(()), "{text}");
+}
+
+#[track_caller]
+fn assert_refused(text: &str, outputs: &[OutputKind]) {
+    let said = said(text, outputs);
+    // For its own defect.
+    assert!(
+        said.is_err_and(|doubt| !doubt.contains("named with")),
+        "{text}"
+    );
+}
+
+#[test]
+fn values_are_sealed_for_their_columns() {
+    assert_proved(
+        "INSERT INTO person (id, name) VALUES ({1}, {name}), (2, NULL)",
+        &[],
+    );
+    assert_proved(
+        "UPDATE `public`.`person` SET `name` = {note}, id = 5 WHERE name = {name}",
+        &[],
+    );
+    assert_proved("DELETE FROM person WHERE NOT name IN ({name}, {note})", &[]);
+    for text in [
+        "INSERT INTO person (id, name) VALUES ({1}, 'x')",
+        "INSERT INTO person (id, name) VALUES ({1}, {2})",
+        "INSERT INTO person (id, name) VALUES ({1}, {mail})",
+        "INSERT INTO person VALUES (1, {name}, 'x')",
+        "INSERT INTO person (id, NAME) VALUES (1, 'x')",
+        "INSERT INTO person (id, `Name`) VALUES (1, 'x')",
+        "INSERT INTO plain (label) VALUES ({name})",
+        "UPDATE person SET name = 'x'",
+        "UPDATE person SET name = {1}",
+        "UPDATE person SET name = {mail}",
+        "UPDATE person SET name = mail",
+        "UPDATE person SET mail = name",
+        "UPDATE person SET id = name",
+        "UPDATE person p SET p.name = id",
+        "UPDATE person SET id = 1 WHERE name = 'x'",
+        "DELETE FROM person WHERE name = {mail}",
+        "DELETE FROM person WHERE name IN ({name}, 'x')",
+    ] {
+        assert_refused(text, &[]);
+    }
+}
+
+#[test]
+fn what_is_read_is_opened() {
+    assert_proved(
+        "SELECT `person`.`id`, `person`.`name`, MAIL FROM person WHERE name = {name}",
+        &[PLAIN, OPENED, OutputKind::Sealed(MAIL)],
+    );
+    assert_proved(
+        "SELECT p.id, P.name FROM person p WHERE id = {1} LIMIT {2}",
+        &[PLAIN, OPENED],
+    );
+    assert_proved(
+        "SELECT v.note FROM person p LEFT JOIN visit v ON v.note = p.name GROUP BY v.note",
+        &[OPENED],
+    );
+    assert_proved("SELECT COUNT(name) AS c FROM person", &[]);
+    for (text, outputs) in [
+        ("SELECT * FROM person", &[][..]),
+        ("SELECT * FROM person", &[PLAIN, OPENED, PLAIN]),
+        ("SELECT * FROM person", &[PLAIN, OPENED]),
+        ("SELECT id, name FROM person", &[OPENED, PLAIN]),
+        (
+            "SELECT id, name FROM person",
+            &[PLAIN, OutputKind::Sealed(MAIL)],
+        ),
+        ("SELECT name AS id FROM person", &[PLAIN]),
+        ("SELECT CONCAT(name, 'x') AS c FROM person", &[PLAIN]),
+        ("SELECT LENGTH(name) AS c FROM person", &[]),
+        ("SELECT id FROM person WHERE name", &[]),
+        ("SELECT id FROM person WHERE name LIKE 'x%'", &[]),
+        (
+            "SELECT id FROM person WHERE name BETWEEN {name} AND 'x'",
+            &[],
+        ),
+        (
+            "SELECT p.id FROM person p JOIN visit v ON v.note = p.mail",
+            &[],
+        ),
+        (
+            "SELECT p.id FROM person p JOIN plain l ON l.label = p.name",
+            &[],
+        ),
+        (
+            "SELECT person.id FROM person, plain WHERE label = 'x' OR name = 'x'",
+            &[],
+        ),
+    ] {
+        assert_refused(text, outputs);
+    }
+}
+
+#[test]
+fn only_what_the_server_reads_so_is_proved() {
+    for text in [
+        "UPDATE person SET id = 1 WHERE id = 1 || name = {name}",
+        "UPDATE person SET id = 1 /*! , name = 'x' */",
+        "UPDATE person SET id = 1; UPDATE person SET name = 'x'",
+        "UPDATE person SET id = 1 WHERE id = \"x\" \"y\"",
+        "DELETE FROM person WHERE id = 0x41",
+    ] {
+        assert_refused(text, &[]);
+    }
+}
