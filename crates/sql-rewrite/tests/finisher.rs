@@ -51,9 +51,9 @@ fn relations_are_fetched_in_one_statement_with_the_conditions_that_the_server_de
              CAST(NULL AS INTEGER), visit.visit_id, visit.note FROM \"public\".visit AS visit \
              WHERE (visit_id = 4)",
             "  outputs: -, name, mail, -, -, note",
-            "finisher: WITH strongroom_0 (\"name\", mail, active) AS (SELECT \"name\", mail, \
-             active FROM unnest(CAST($2 AS character varying(20)[]), CAST($3 AS text[]), \
-             CAST($4 AS integer[])) AS strongroom_rows (\"name\", mail, active)), \
+            "finisher: WITH strongroom_0 (\"name\", mail, active) AS (SELECT CAST(\"name\" AS \
+             character varying(20)), mail, active FROM unnest(CAST($2 AS character varying[]), \
+             CAST($3 AS text[]), CAST($4 AS integer[])) AS strongroom_rows (\"name\", mail, active)), \
              strongroom_1 (visit_id, note) AS (SELECT visit_id, note FROM \
              unnest(CAST($5 AS integer[]), CAST($6 AS text[])) AS strongroom_rows \
              (visit_id, note)) SELECT active FROM strongroom_0 a WHERE a.mail = $1 AND EXISTS \
@@ -332,9 +332,9 @@ fn what_is_the_same_for_all_rows_stays_with_the_server() {
         &[
             "fetch: SELECT person.\"name\", person.mail FROM \"public\".person AS person",
             "  outputs: name, mail",
-            "finisher: WITH strongroom_0 (\"name\", mail) AS (SELECT \"name\", mail FROM \
-             unnest(CAST($2 AS character varying(20)[]), CAST($3 AS text[])) AS strongroom_rows \
-             (\"name\", mail)) SELECT NULL, upper(name), NULL FROM strongroom_0 AS person WHERE \
+            "finisher: WITH strongroom_0 (\"name\", mail) AS (SELECT CAST(\"name\" AS character \
+             varying(20)), mail FROM unnest(CAST($2 AS character varying[]), CAST($3 AS text[])) \
+             AS strongroom_rows (\"name\", mail)) SELECT NULL, upper(name), NULL FROM strongroom_0 AS person WHERE \
              lower(mail) = 'x'",
             "write: INSERT INTO \"public\".visit (visit_id, note, at) SELECT nextval('visits'), \
              strongroom_rows.c0, {$1 plain} FROM UNNEST({computed 0 each store note}) AS \
@@ -402,11 +402,12 @@ fn rows_that_are_there_are_returned_for_the_finisher_and_written_one_by_one() {
              <> 0, p.\"name\", p.salary, name",
             "  outputs: - hidden, - hidden, - hidden, name hidden, salary hidden, name",
             "finisher: WITH strongroom_0 (strongroom_row, \"name\", salary) AS (SELECT \
-             strongroom_row, \"name\", salary FROM unnest(CAST($5 AS integer[]), CAST($6 AS \
-             character varying(20)[]), CAST($7 AS numeric(10,2)[])) AS strongroom_rows \
+             strongroom_row, CAST(\"name\" AS character varying(20)), CAST(salary AS \
+             numeric(10,2)) FROM unnest(CAST($5 AS integer[]), CAST($6 AS \
+             character varying[]), CAST($7 AS numeric[])) AS strongroom_rows \
              (strongroom_row, \"name\", salary)), strongroom_1 (strongroom_row, \"name\", salary) \
-             AS (SELECT strongroom_row, \"name\", CAST(NULL AS numeric(10,2)) FROM \
-             unnest(CAST($8 AS integer[]), CAST($9 AS character varying(20)[])) AS \
+             AS (SELECT strongroom_row, CAST(\"name\" AS character varying(20)), CAST(NULL AS \
+             numeric(10,2)) FROM unnest(CAST($8 AS integer[]), CAST($9 AS character varying[])) AS \
              strongroom_rows (strongroom_row, \"name\")) SELECT p.strongroom_row, \
              upper(EXCLUDED.name) || $4 FROM strongroom_0 AS p, strongroom_1 AS excluded WHERE \
              p.strongroom_row = excluded.strongroom_row AND (p.salary > 5) ORDER BY 1",
