@@ -53,7 +53,8 @@ fn relations_are_fetched_in_one_statement_with_the_conditions_that_the_server_de
             "  outputs: -, name, mail, -, -, note",
             "finisher: WITH strongroom_0 (\"name\", mail, active) AS (SELECT CAST(\"name\" AS \
              character varying(20)), mail, active FROM unnest(CAST($2 AS character varying[]), \
-             CAST($3 AS text[]), CAST($4 AS integer[])) AS strongroom_rows (\"name\", mail, active)), \
+             CAST($3 AS text[]), CAST($4 AS integer[])) AS strongroom_rows (\"name\", mail, \
+             active)), \
              strongroom_1 (visit_id, note) AS (SELECT visit_id, note FROM \
              unnest(CAST($5 AS integer[]), CAST($6 AS text[])) AS strongroom_rows \
              (visit_id, note)) SELECT active FROM strongroom_0 a WHERE a.mail = $1 AND EXISTS \
@@ -334,7 +335,8 @@ fn what_is_the_same_for_all_rows_stays_with_the_server() {
             "  outputs: name, mail",
             "finisher: WITH strongroom_0 (\"name\", mail) AS (SELECT CAST(\"name\" AS character \
              varying(20)), mail FROM unnest(CAST($2 AS character varying[]), CAST($3 AS text[])) \
-             AS strongroom_rows (\"name\", mail)) SELECT NULL, upper(name), NULL FROM strongroom_0 AS person WHERE \
+             AS strongroom_rows (\"name\", mail)) SELECT NULL, upper(name), NULL FROM \
+             strongroom_0 AS person WHERE \
              lower(mail) = 'x'",
             "write: INSERT INTO \"public\".visit (visit_id, note, at) SELECT nextval('visits'), \
              strongroom_rows.c0, {$1 plain} FROM UNNEST({computed 0 each store note}) AS \
