@@ -136,6 +136,22 @@ pub struct Table {
 }
 
 impl Table {
+    /// A table of this schema and name, of which nothing else is known.
+    pub(crate) fn empty((schema, name): &(String, String)) -> Self {
+        Self {
+            schema: schema.clone(),
+            name: name.clone(),
+            oid: 0,
+            kind: RelationKind::Table,
+            columns: Vec::new(),
+            unique_keys: Vec::new(),
+            has_primary_key: false,
+            opaque: false,
+            has_triggers: false,
+            has_column_privileges: false,
+        }
+    }
+
     /// Index of a column in [`Table::columns`].
     pub fn position(&self, column: &str) -> Option<usize> {
         self.columns.iter().position(|own| own.name == column)

@@ -300,7 +300,7 @@ impl<'a> Building<'a> {
                 self.schema.protected.push(protected);
             }
             if !known {
-                self.schema.tables.insert(name.clone(), not_yet(&name));
+                self.schema.tables.insert(name.clone(), Table::empty(&name));
             }
         }
         self.inherit_rules();
@@ -554,21 +554,6 @@ impl<'a> Building<'a> {
         suspects.sort_unstable();
         suspects.dedup();
         suspects
-    }
-}
-
-fn not_yet(name: &Name) -> Table {
-    Table {
-        schema: name.0.clone(),
-        name: name.1.clone(),
-        oid: 0,
-        kind: RelationKind::Table,
-        columns: Vec::new(),
-        unique_keys: Vec::new(),
-        has_primary_key: false,
-        opaque: false,
-        has_triggers: false,
-        has_column_privileges: false,
     }
 }
 

@@ -247,24 +247,9 @@ impl Builder {
             let table = Table {
                 oid: u32::try_from(index + 1).unwrap_or(u32::MAX),
                 kind,
-                ..self.empty(&name)
+                ..Table::empty(&name)
             };
             self.schema.tables.insert(name, table);
-        }
-    }
-
-    fn empty(&self, name: &Name) -> Table {
-        Table {
-            schema: name.0.clone(),
-            name: name.1.clone(),
-            oid: 0,
-            kind: RelationKind::Table,
-            columns: Vec::new(),
-            unique_keys: Vec::new(),
-            has_primary_key: false,
-            opaque: false,
-            has_triggers: false,
-            has_column_privileges: false,
         }
     }
 
@@ -318,7 +303,7 @@ impl Builder {
                 builder_name(table, self.own),
             );
             if !self.schema.tables.contains_key(&name) {
-                let table = self.empty(&name);
+                let table = Table::empty(&name);
                 self.schema.tables.insert(name.clone(), table);
             }
             for (column, rule) in columns {
