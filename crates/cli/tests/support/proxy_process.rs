@@ -63,20 +63,31 @@ impl Proxy {
     pub fn start_as(port: &str, rules: &str, how: &How<'_>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("columns.key"), [0x5a; 32]).unwrap();
-        let file = folder.path().join("strongroom.toml");
         let more = how.more;
         let keys = match rules {
             "" => String::new(),
             _ => format!("[keys]\n{}\n", how.keys),
         };
+        Self::start_in(folder, how, |address, metrics| {
+            format!(
+                "[proxy]\nlisten = \"{address}\"\nupstream = \"127.0.0.1:{port}\"\n\
+                 metrics = \"{metrics}\"\n{more}\n{keys}{rules}"
+            )
+        })
+    }
+
+    /// A proxy with the configuration of these two addresses, for clients and for metrics. Its
+    /// files lie in the folder.
+    pub fn start_in(
+        folder: TempDir,
+        how: &How<'_>,
+        configuration: impl Fn(SocketAddr, SocketAddr) -> String,
+    ) -> Self {
+        let file = folder.path().join("strongroom.toml");
         // Another process may take the port between its choice and the start.
         for _ in 0..5 {
             let (address, metrics) = (free_address(), free_address());
-            let text = format!(
-                "[proxy]\nlisten = \"{address}\"\nupstream = \"127.0.0.1:{port}\"\n\
-                 metrics = \"{metrics}\"\n{more}\n{keys}{rules}"
-            );
-            fs::write(&file, text).unwrap();
+            fs::write(&file, configuration(address, metrics)).unwrap();
             let mut child = Command::new(env!("CARGO_BIN_EXE_strongroom"))
                 .args(["proxy", "--config"])
                 .arg(&file)
