@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use sqlparser::ast::Statement;
 use sqlstate::SqlState;
 
+use crate::analysis::function::NO_OTHER_PATH;
 use crate::analysis::template;
 use crate::analysis::{Analysis, output_list};
-use crate::dialect::lexeme::{Lexeme, Part, words};
+use crate::dialect::lexeme::{self, Lexeme, Part, words};
 use crate::dialect::{Unread, has_rows, mysql};
 use crate::finisher::{inserts, merges, writes};
 use crate::mention::Mentions;
@@ -123,7 +124,11 @@ impl Planning<'_> {
         }
         let name = mention.unwrap_or_default();
         let plan = self.named(statement, part, &words);
-        let plan = plan.map_err(|refusal| refusal.naming(Some(&name)))?;
+        // What is mentioned may be a function that reads a table, or runs texts.
+        let mut functions = self.schema.suspect_functions.iter();
+        let is_function = functions.any(|own| lexeme::lower(own) == name);
+        let table = (!is_function).then_some(name.as_str());
+        let plan = plan.map_err(|refusal| refusal.naming(table))?;
         if let Plan::Finisher(query) = &plan
             && !query.effects.objects.is_empty()
         {
@@ -337,32 +342,32 @@ fn planned(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
                     Some(query) => planned(&Statement::Query(Box::new(query)), schema),
                     None => Err(other),
                 })
+                .map_err(|other| worse(refusal, other))
                 .or_else(|other| match schema.has_finisher() {
-                    true => finisher::of_query(query, schema).map_err(|third| worse(other, third)),
+                    true => finisher::of_query(query, schema).map_err(|last| worst(other, last)),
                     false => Err(other),
-                })
-                .map_err(|other| worse(refusal, other)),
+                }),
         },
         Statement::Update(update) => match translate(statement, schema) {
             Ok((translated, effects)) => Ok(Plan::One(translated, effects)),
             Err(refusal) => increment::of_update(update, schema)
+                .map_err(|other| worse(refusal, other))
                 .or_else(|other| match schema.has_finisher() {
-                    true => writes::of_update(update, schema).map_err(|third| worse(other, third)),
+                    true => writes::of_update(update, schema).map_err(|last| worst(other, last)),
                     false => Err(other),
-                })
-                .map_err(|other| worse(refusal, other)),
+                }),
         },
         Statement::Delete(delete) => match translate(statement, schema) {
             Ok((translated, effects)) => Ok(Plan::One(translated, effects)),
             Err(refusal) if schema.has_finisher() => {
-                writes::of_delete(delete, schema).map_err(|other| worse(refusal, other))
+                writes::of_delete(delete, schema).map_err(|last| worst(refusal, last))
             }
             Err(refusal) => Err(refusal),
         },
         Statement::Insert(insert) => match translate(statement, schema) {
             Ok((translated, effects)) => Ok(Plan::One(translated, effects)),
             Err(refusal) if schema.has_finisher() => {
-                inserts::of_insert(insert, schema).map_err(|other| worse(refusal, other))
+                inserts::of_insert(insert, schema).map_err(|last| worst(refusal, last))
             }
             Err(refusal) => Err(refusal),
         },
@@ -384,9 +389,29 @@ fn of_cursor(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
     }
 }
 
+/// Whether the reason of one path is that of all of them.
+fn is_of_all_paths(refusal: &Refusal) -> bool {
+    let hint = refusal.hint.as_deref();
+    refusal.sqlstate != SqlState::FEATURE_NOT_SUPPORTED
+        || hint == Some(NO_OTHER_PATH)
+        || hint == Some(increment::NEEDS_CAST)
+}
+
+/// The refusal of a statement that the finisher cannot compute either. It computes most of what the
+/// other paths cannot, so that its reason is the one to be told.
+fn worst(by_others: Refusal, by_finisher: Refusal) -> Refusal {
+    match is_of_all_paths(&by_others) {
+        true => by_others,
+        false => Refusal {
+            hint: by_finisher.hint.or(by_others.hint),
+            ..by_finisher
+        },
+    }
+}
+
 /// The refusal of a statement that neither the server nor the proxy can execute.
 fn worse(by_server: Refusal, by_proxy: Refusal) -> Refusal {
-    if by_server.sqlstate != SqlState::FEATURE_NOT_SUPPORTED {
+    if is_of_all_paths(&by_server) {
         return by_server;
     }
     // The server itself would say so.

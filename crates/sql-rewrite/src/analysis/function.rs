@@ -11,14 +11,17 @@ use crate::dialect::marks::is_marked_bound;
 use crate::{ColumnId, Mode, Purpose, Refusal, Use};
 use sql_plan::{refuse, unsupported};
 
+/// The hint of a refusal of functions that nothing executes beside protected columns: neither the
+/// server nor the proxy nor its finisher.
+pub(crate) const NO_OTHER_PATH: &str = "Do its work in statements of the application.";
+
 impl Analysis<'_> {
     /// Whether a function may be called in a statement that names a protected table.
     pub fn check_function(&self, function_schema: Option<&str>, name: &str) -> Result<(), Refusal> {
         let path = &self.schema.search_path;
         if self.dialect().runs_text(function_schema, name, path) {
-            return Err(unsupported(&format!(
-                "function {name}, which runs a text as SQL,"
-            )));
+            let what = format!("function {name}, which runs a text as SQL,");
+            return Err(unsupported(&what).with_hint(NO_OTHER_PATH));
         }
         if self
             .schema
@@ -30,7 +33,7 @@ impl Analysis<'_> {
                 "function {name} names a protected table in its text, where it would see \
                  ciphertext, or runs texts that may name one"
             ))
-            .with_hint("Do its work in statements of the application."));
+            .with_hint(NO_OTHER_PATH));
         }
         Ok(())
     }
