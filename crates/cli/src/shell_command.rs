@@ -57,13 +57,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
              statement to standard input, or use --key-file, --passphrase-file or the like"
         );
     }
-    let interactive = args.sql.is_empty() && io::stdin().is_terminal();
+    let has_person = io::stdin().is_terminal();
+    let interactive = args.sql.is_empty() && has_person;
     let mut key = SessionKey::new(args.key);
     let args = Args {
         key: KeyArguments::default(),
         ..args
     };
-    let database = open(&args, &mut key, interactive)?;
+    let decrypts = |sql: &String| sql.trim_start().starts_with(".decrypt");
+    let asks = has_person && !args.sql.iter().any(decrypts);
+    let database = open(&args, &mut key, asks)?;
     let surroundings = Surroundings {
         output: Box::new(BufWriter::new(io::stdout())),
         messages: Box::new(io::stderr()),
@@ -95,7 +98,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(status))
 }
 
-fn open(args: &Args, key: &mut SessionKey, interactive: bool) -> anyhow::Result<Database> {
+/// Opens the database; `asks`: a person can type its passphrase.
+fn open(args: &Args, key: &mut SessionKey, asks: bool) -> anyhow::Result<Database> {
     let path = args
         .file
         .as_deref()
@@ -116,7 +120,7 @@ fn open(args: &Args, key: &mut SessionKey, interactive: bool) -> anyhow::Result<
     };
     let given = credential.is_some();
     let database = Database::open(Some(path), credential, options)?;
-    if given || !interactive {
+    if given || !asks {
         return Ok(database);
     }
     let opened = ask_until_open(database, path, &mut Prompts, &mut io::stderr())?;

@@ -77,6 +77,27 @@ fn of_a_locked_database_nothing_is_completed_and_nothing_asked() {
 }
 
 #[test]
+fn a_person_is_asked_for_the_passphrase_before_sql_among_the_arguments() {
+    let place = Place::new();
+    place
+        .shell("a.db", ".encrypt words\ncreate table birds(a);\n")
+        .fine();
+    let mut session = start(&place, &["shell", "a.db", "select 6 * 7", ".tables"]);
+    session.exp_string("Passphrase: ").unwrap();
+    session.send_line("words").unwrap();
+    session.exp_regex("42\r\nbirds").unwrap();
+    session.exp_eof().unwrap();
+
+    // `.decrypt` asks by itself.
+    let mut session = start(&place, &["shell", "a.db", ".decrypt", ".tables"]);
+    session.exp_string("Passphrase: ").unwrap();
+    session.send_line("words").unwrap();
+    let before = session.exp_string("birds").unwrap();
+    assert!(!before.contains("Passphrase"), "{before:?}");
+    session.exp_eof().unwrap();
+}
+
+#[test]
 fn statements_have_colours_where_they_are_wanted() {
     let place = birds();
     let mut session = start_with(&place, &["shell", "a.db"], &[]);
