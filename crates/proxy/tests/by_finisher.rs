@@ -322,3 +322,30 @@ fn columns_are_described_with_their_modifiers() {
         );
     }
 }
+
+/// Mappers update many rows by one `CASE` (Django's `bulk_update`).
+#[test]
+fn a_case_may_have_more_arms_than_the_server_returns_columns() {
+    const ARMS: usize = 1700;
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let rules = "[columns.note]\nid = { type = \"integer\", mode = \"equality\" }\ntext = { type = \"text\" }\n";
+    let setup = Setup::start_with(rules, &with_finish(""));
+    let mut client = setup.connect();
+    let rows: Vec<String> = (1..=ARMS).map(|id| format!("({id}, 'old')")).collect();
+    let create = format!(
+        "CREATE TABLE note (id integer PRIMARY KEY, text text); INSERT INTO note VALUES {}",
+        rows.join(", ")
+    );
+    client.batch_execute(&create).expect("made");
+    let arms = |column: &str| -> String {
+        let arms = (1..=ARMS).map(|id| format!(" WHEN {column} = {id} THEN 'CANARY{id}'"));
+        format!("CASE{} END", arms.collect::<String>())
+    };
+    let update = format!("UPDATE note SET text = {}", arms("note.id"));
+    assert_eq!(client.execute(&update, &[]).expect("updated"), ARMS as u64);
+    let query = format!("SELECT count(*) FROM note WHERE text = {}", arms("id"));
+    let row = client.query_one(&query, &[]).expect("counted");
+    assert_eq!(row.get::<_, i64>(0), 1700);
+}

@@ -290,6 +290,18 @@ impl Dialect {
         }
     }
 
+    /// Columns that the server returns at most
+    /// (<https://www.postgresql.org/docs/current/limits.html>,
+    /// <https://dev.mysql.com/doc/refman/8.0/en/column-count-limit.html>).
+    pub(crate) fn output_columns_max(self) -> usize {
+        match self {
+            Self::Postgres => 1664,
+            Self::MySql(_) => 4096,
+            #[cfg(test)]
+            Self::Sample => 1664,
+        }
+    }
+
     /// The clause of a query that locks rows as `UPDATE` of other columns than keys does.
     pub(crate) fn lock_of_update(self) -> &'static str {
         match self {

@@ -337,6 +337,7 @@ fn planned(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
         Statement::Query(query) => match translate(statement, schema) {
             Ok((translated, effects)) => Ok(Plan::One(translated, effects)),
             Err(refusal) => finish::of_query(query, schema)
+                .and_then(|plan| within_columns(plan, schema))
                 .or_else(|other| match inline::constants(query, schema) {
                     // A constant of a derived table is sealed where it meets its column.
                     Some(query) => planned(&Statement::Query(Box::new(query)), schema),
@@ -351,6 +352,7 @@ fn planned(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
         Statement::Update(update) => match translate(statement, schema) {
             Ok((translated, effects)) => Ok(Plan::One(translated, effects)),
             Err(refusal) => increment::of_update(update, schema)
+                .and_then(|plan| within_columns(plan, schema))
                 .map_err(|other| worse(refusal, other))
                 .or_else(|other| match schema.has_finisher() {
                     true => writes::of_update(update, schema).map_err(|last| worst(other, last)),
@@ -386,6 +388,22 @@ fn of_cursor(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
             Ok(plan)
         }
         (plan, _) => Ok(plan),
+    }
+}
+
+/// Refuses a plan with more columns than the server returns. The server decides each condition of a
+/// `CASE` that the proxy evaluates, in a column of its own, and a mapper may update thousands of
+/// rows by one `CASE`.
+fn within_columns(plan: Plan, schema: &Schema) -> Result<Plan, Refusal> {
+    let columns = match &plan {
+        Plan::Finish(finish) => finish.fetch.outputs.len(),
+        Plan::ReadModifyWrite(modify) => modify.read.outputs.len(),
+        _ => 0,
+    };
+    match columns <= schema.dialect.output_columns_max() {
+        true => Ok(plan),
+        false => Err(unsupported("so many conditions over protected columns")
+            .with_hint("Split the statement, or configure a finisher.")),
     }
 }
 
