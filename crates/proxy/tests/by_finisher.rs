@@ -330,7 +330,8 @@ fn a_case_may_have_more_arms_than_the_server_returns_columns() {
     if !server_testkit::is_installed() {
         return;
     }
-    let rules = "[columns.note]\nid = { type = \"integer\", mode = \"equality\" }\ntext = { type = \"text\" }\n";
+    let rules = "[columns.note]\nid = { type = \"integer\", mode = \"equality\" }\n\
+                 text = { type = \"text\" }\n";
     let setup = Setup::start_with(rules, &with_finish(""));
     let mut client = setup.connect();
     let rows: Vec<String> = (1..=ARMS).map(|id| format!("({id}, 'old')")).collect();
