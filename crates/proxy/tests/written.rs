@@ -141,3 +141,34 @@ fn rows_that_are_sent_in_an_order_are_sealed_and_get_their_keys() {
     assert_eq!(by_proxy, by_server);
     assert_eq!(by_proxy[0], ["6|6", "7|7"]);
 }
+
+#[test]
+fn in_a_failed_transaction_a_value_is_not_looked_at() {
+    let Some((_setup, mut client)) = start() else {
+        return;
+    };
+    for (statement, code) in [
+        (
+            "INSERT INTO event (id, born) VALUES (9, '2024-13-01')",
+            "22008",
+        ),
+        ("SELECT nothing FROM event", "42703"),
+        ("SELECT FROM event WHERE ) = 1", "42601"),
+    ] {
+        let fails = |client: &mut Client, text: &str| {
+            let error = client.batch_execute(text).expect_err(text);
+            error.code().map(SqlState::code).map(str::to_owned)
+        };
+        assert_eq!(fails(&mut client, statement).as_deref(), Some(code));
+        client.batch_execute("BEGIN").expect("a transaction");
+        fails(&mut client, "SELECT 1 / 0");
+        let behind = if code == "42601" { code } else { "25P02" };
+        assert_eq!(
+            fails(&mut client, statement).as_deref(),
+            Some(behind),
+            "{statement}"
+        );
+        client.batch_execute("ROLLBACK").expect("its end");
+        assert_eq!(fails(&mut client, statement).as_deref(), Some(code));
+    }
+}

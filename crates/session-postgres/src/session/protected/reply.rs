@@ -1,5 +1,7 @@
 //! The server's answers, translated for the client.
 
+use session_core::{Fault, StatementError};
+use sqlstate::SqlState;
 use wire_postgres::Malformed;
 use wire_postgres::backend;
 
@@ -361,11 +363,15 @@ impl Protected {
         self.flush_proxy_replies(outputs);
         self.locks.note_error();
         self.objects.note_error();
+        let had_failed = self.transaction.has_failed();
         self.transaction.note_error();
         let refused = self.copy.end();
         match self.answers.front() {
             Some(Expected::Fail(failure) | Expected::FailQuery(failure)) => {
-                write_error(failure, outputs.to_client);
+                match had_failed && is_found_by_analysis(failure) {
+                    true => write_error(&transaction_failed(), outputs.to_client),
+                    false => write_error(failure, outputs.to_client),
+                }
             }
             Some(Expected::Load { .. }) => {
                 let failure = match self.schema.is_drawing() {
@@ -501,4 +507,20 @@ fn write_tag(tag: Option<&str>, message: &[u8], outputs: &mut Outputs<'_>) {
         Some(tag) => backend::write_command_complete(tag, outputs.to_client),
         None => outputs.to_client.extend_from_slice(message),
     }
+}
+
+/// Whether the server would find an error only after it has parsed the statement. In a transaction
+/// that has failed it looks no further than that. What the proxy does not support stays its own
+/// error: the same text may also end the transaction.
+fn is_found_by_analysis(error: &StatementError) -> bool {
+    let is_of_client = matches!(error.fault, Fault::Statement | Fault::Value);
+    let is_own = [SqlState::SYNTAX_ERROR, SqlState::FEATURE_NOT_SUPPORTED];
+    is_of_client && !error.ends_session && !is_own.contains(&error.sqlstate)
+}
+
+fn transaction_failed() -> StatementError {
+    StatementError::statement(
+        SqlState::IN_FAILED_SQL_TRANSACTION,
+        "current transaction is aborted, commands ignored until end of transaction block",
+    )
 }
