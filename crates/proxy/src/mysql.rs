@@ -194,6 +194,7 @@ impl Front<'_> {
                 must_ask: server.is_local() && !self.shared.config.accept_peer,
                 sequence,
             },
+            protection: self.shared.protection.clone(),
         })?;
         Ok((session, server, place))
     }
@@ -203,7 +204,7 @@ impl Front<'_> {
         let acceptor = self.shared.acceptor.as_ref();
         let is_local = self.client.as_ref().is_some_and(Stream::is_local);
         let acceptor = acceptor.filter(|_| !is_local);
-        let shown = front::for_client(greeting, acceptor.is_some());
+        let shown = front::for_client(greeting, acceptor.is_some(), self.shared.protection.is_some());
         self.write(|out| shown.write(out)).await?;
         self.is_greeted = true;
         let packet = self.read().await?;

@@ -75,6 +75,7 @@ impl Played {
                 must_ask: ways.must_ask,
                 sequence: if ways.server_tls { 2 } else { 1 },
             },
+            protection: None,
         });
         Self {
             session: session.expect("the login can be passed on"),

@@ -331,6 +331,11 @@ fn check_names(statement: &Statement, text: &str) -> Result<(), Refusal> {
     }
 }
 
+/// What a text may change that passes although it is not read, such as one that is no UTF-8.
+pub fn effects_of_unread(text: &[u8]) -> Effects {
+    effects(&words(&String::from_utf8_lossy(text)))
+}
+
 /// Whether a text that is no UTF-8 may reach a protected table: one of the names is in its bytes,
 /// or it may run another text as SQL.
 pub fn may_name(text: &[u8], schema: &Schema) -> bool {
@@ -347,6 +352,7 @@ pub fn may_name(text: &[u8], schema: &Schema) -> bool {
         .map(|table| table.name.as_str())
         .chain(schema.protected.iter().map(|rule| rule.table.as_str()))
         .chain(schema.suspect_functions.iter().map(String::as_str))
+        .chain(schema.closed.keys().map(|(_, table)| table.as_str()))
         .chain(["prepare", "immediate"])
         .chain(lexer::RUNNING_FUNCTIONS);
     // A backslash may stand within a name: see `readings`.
