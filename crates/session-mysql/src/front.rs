@@ -29,11 +29,7 @@ const EXTENDED_METADATA: u32 = 1 << 3;
 /// means whom it says.
 ///
 /// With rules, definitions of columns are written anew, in the form that both servers have.
-pub fn for_client<'a>(
-    greeting: &Greeting<'a>,
-    offers_tls: bool,
-    has_rules: bool,
-) -> Greeting<'a> {
+pub fn for_client<'a>(greeting: &Greeting<'a>, offers_tls: bool, has_rules: bool) -> Greeting<'a> {
     let mut shown = greeting.clone();
     shown.capabilities = greeting.capabilities & KEPT;
     if has_rules {
@@ -173,7 +169,10 @@ mod tests {
             (b"auth_socket", HARMLESS),
             (b"caching_sha2_password", b"caching_sha2_password"),
         ] {
-            assert_eq!(for_client(&greeting(plugin, ALL), true, false).plugin, shown);
+            assert_eq!(
+                for_client(&greeting(plugin, ALL), true, false).plugin,
+                shown
+            );
         }
     }
 

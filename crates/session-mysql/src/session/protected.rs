@@ -232,12 +232,10 @@ impl Protected {
         let capabilities = reach.capabilities;
         match &mut self.work {
             Work::Nothing | Work::Passing(_) => Ok(()),
-            Work::Asking(question) => {
-                match question.take(packet, capabilities, reach.status)? {
-                    None => Ok(()),
-                    Some(answered) => self.answered(answered, reach),
-                }
-            }
+            Work::Asking(question) => match question.take(packet, capabilities, reach.status)? {
+                None => Ok(()),
+                Some(answered) => self.answered(answered, reach),
+            },
             Work::Replying(reply, changes_schema) => {
                 let changes_schema = *changes_schema;
                 let taken = reply.take(packet, capabilities, reach.status, reach.to_client);
@@ -395,4 +393,3 @@ fn needs_schema(command: &Command<'_>) -> bool {
 fn is_way_out(payload: &[u8]) -> bool {
     matches!(Command::read(payload), Ok(Command::Query(text)) if texts::sets_names(text))
 }
-

@@ -35,7 +35,9 @@ impl Session {
 
     /// Whether the server's answer is the proxy's to read.
     pub(super) fn reads_answer(&self) -> bool {
-        self.protected.as_ref().is_some_and(|own| own.reads_answer())
+        self.protected
+            .as_ref()
+            .is_some_and(|own| own.reads_answer())
     }
 
     /// Whether definitions of columns are looked at although they pass.

@@ -58,9 +58,9 @@ impl Protected {
             | Command::Ping
             | Command::Statistics
             | Command::ProcessKill(_)
-            | Command::Other(
-                kind::REFRESH | kind::SHUTDOWN | kind::DEBUG | kind::PROCESS_INFO,
-            ) => self.pass(pending, Passing::default(), reach),
+            | Command::Other(kind::REFRESH | kind::SHUTDOWN | kind::DEBUG | kind::PROCESS_INFO) => {
+                self.pass(pending, Passing::default(), reach)
+            }
             Command::Quit | Command::ChangeUser(_) | Command::Other(_) => {
                 self.refuse_as(not_with_rules(), pending.sequence, reach);
             }
@@ -220,7 +220,9 @@ impl Protected {
         };
         match (&mut prepared.kind, decided) {
             (Kind::Passes(_), Decision::Passes(_)) => {}
-            (Kind::Planned(own, _), Decision::Planned(now)) if now.means_the_same(own) => *own = now,
+            (Kind::Planned(own, _), Decision::Planned(now)) if now.means_the_same(own) => {
+                *own = now
+            }
             _ => {
                 let message = "a statement was prepared when its tables, the database or the SQL \
                                mode were others";

@@ -31,13 +31,18 @@ pub(super) fn check_plain(column: &Column<'_>, schema: &Schema) -> Result<(), St
     };
     let mut protected = schema.protected.iter();
     let found = protected.find(|own| {
-        own.column.as_bytes().eq_ignore_ascii_case(column.original_name)
+        own.column
+            .as_bytes()
+            .eq_ignore_ascii_case(column.original_name)
             && is_name(&own.table, column.original_table)
             && is_name(&own.schema, column.schema)
     });
     match found {
         None => Ok(()),
-        Some(own) => Err(other_answer(own, "the answer has it where it was not planned")),
+        Some(own) => Err(other_answer(
+            own,
+            "the answer has it where it was not planned",
+        )),
     }
 }
 
@@ -50,18 +55,28 @@ pub(super) fn shown<'a>(
     own: &ProtectedColumn,
     results: Results,
 ) -> Result<Column<'a>, StatementError> {
-    let is_same = column.original_name.eq_ignore_ascii_case(own.column.as_bytes())
-        && column.original_table.eq_ignore_ascii_case(own.table.as_bytes())
+    let is_same = column
+        .original_name
+        .eq_ignore_ascii_case(own.column.as_bytes())
+        && column
+            .original_table
+            .eq_ignore_ascii_case(own.table.as_bytes())
         && column.schema.eq_ignore_ascii_case(own.schema.as_bytes());
     if !is_same {
-        return Err(other_answer(own, "the answer has another column in its place"));
+        return Err(other_answer(
+            own,
+            "the answer has another column in its place",
+        ));
     }
     let is_binary = matches!(
         column.kind,
         FieldType::VAR_STRING | FieldType::BLOB | FieldType::MEDIUM_BLOB | FieldType::LONG_BLOB
     ) && column.character_set == BINARY;
     if !is_binary {
-        return Err(other_answer(own, "its type in the server is no longer that of sealed values"));
+        return Err(other_answer(
+            own,
+            "its type in the server is no longer that of sealed values",
+        ));
     }
     let kept = column.flags & !(flag::BLOB | flag::BINARY);
     let form = form(own.logical, results);
@@ -100,7 +115,7 @@ fn form(logical: LogicalType, results: Results) -> Form {
         kind,
         length,
         character_set: BINARY,
-        flags: flag::NUM,
+        flags: 0,
         decimals: 0,
     };
     let text = |kind, length: u32, flags| Form {

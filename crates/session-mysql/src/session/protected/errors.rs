@@ -63,7 +63,12 @@ pub(super) fn without_values(error: &ErrorPacket<'_>) -> Vec<u8> {
         // Both marks end with, or begin with, the quote.
         Some((start, end)) if start + 7 <= end + 1 => {
             let from = start + if error.code == DUPLICATE { 6 } else { 5 };
-            [&message[..from], SEALED, &message[(end + 1).min(message.len())..]].concat()
+            [
+                &message[..from],
+                SEALED,
+                &message[(end + 1).min(message.len())..],
+            ]
+            .concat()
         }
         _ => without_unreadable(message),
     }
@@ -83,7 +88,10 @@ fn without_unreadable(message: &[u8]) -> Vec<u8> {
         return message.to_vec();
     }
     // A sealed value may have quotes itself, so everything up to the last one goes.
-    let last = message.iter().rposition(|&byte| byte == b'\'').unwrap_or(first);
+    let last = message
+        .iter()
+        .rposition(|&byte| byte == b'\'')
+        .unwrap_or(first);
     let end = match last > first {
         true => last + 1,
         false => message.len(),
@@ -129,7 +137,11 @@ mod tests {
         assert_said(1054, plain, "Unknown column 'x' in 'field list'");
         let syntax = b"syntax to use near 'x'0201ff')' at line 1";
         assert_said(1064, syntax, "syntax to use near '(a protected value)'");
-        for (code, cut) in [(1062, &b"Duplicate entry '"[..]), (1064, b"near '"), (1366, b"'\xff")] {
+        for (code, cut) in [
+            (1062, &b"Duplicate entry '"[..]),
+            (1064, b"near '"),
+            (1366, b"'\xff"),
+        ] {
             let error = ErrorPacket {
                 code,
                 state: None,

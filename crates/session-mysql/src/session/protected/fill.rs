@@ -150,11 +150,24 @@ pub(super) fn parameter(
         Value::Double(number) => decimal(number, own.logical, &mut memory),
         Value::DateTime(moment) => moment_text(moment, bound.kind.kind, own.logical, &mut memory),
         Value::Time(_) => None,
-        Value::Tiny(bits) => whole(bound.kind, i64::from(bits as i8), u64::from(bits), &mut memory),
-        Value::Short(bits) => {
-            whole(bound.kind, i64::from(bits as i16), u64::from(bits), &mut memory)
-        }
-        Value::Long(bits) => whole(bound.kind, i64::from(bits as i32), u64::from(bits), &mut memory),
+        Value::Tiny(bits) => whole(
+            bound.kind,
+            i64::from(bits as i8),
+            u64::from(bits),
+            &mut memory,
+        ),
+        Value::Short(bits) => whole(
+            bound.kind,
+            i64::from(bits as i16),
+            u64::from(bits),
+            &mut memory,
+        ),
+        Value::Long(bits) => whole(
+            bound.kind,
+            i64::from(bits as i32),
+            u64::from(bits),
+            &mut memory,
+        ),
         Value::LongLong(bits) => whole(bound.kind, bits as i64, bits, &mut memory),
     };
     seal(loaded, (column, purpose), given.ok_or_else(other_kind)?).map(Some)
@@ -191,10 +204,17 @@ fn moment_text(
     logical: LogicalType,
     memory: &mut String,
 ) -> Option<Given<'_>> {
-    let DateTime { year, month, day, .. } = moment;
+    let DateTime {
+        year, month, day, ..
+    } = moment;
     *memory = format!("{year:04}-{month:02}-{day:02}");
     let has_time = kind != FieldType::DATE
-        && (moment.hour, moment.minute, moment.second, moment.microsecond) != (0, 0, 0, 0);
+        && (
+            moment.hour,
+            moment.minute,
+            moment.second,
+            moment.microsecond,
+        ) != (0, 0, 0, 0);
     match logical {
         LogicalType::Date if !has_time => {}
         LogicalType::Timestamp(_) => write!(
@@ -228,7 +248,9 @@ fn of_bytes(
     let given = match (own.logical, text) {
         (LogicalType::Bytes, _) if is_unchanged => Given::Bytes(bytes),
         (LogicalType::Bytes, _) => return Err(other_letters()),
-        (_, Some(digits)) if matches!(bound.kind.kind, FieldType::DECIMAL | FieldType::NEWDECIMAL) => {
+        (_, Some(digits))
+            if matches!(bound.kind.kind, FieldType::DECIMAL | FieldType::NEWDECIMAL) =>
+        {
             Given::Number(digits)
         }
         (_, Some(text)) if settings.client.has(text) && settings.connection.has(text) => {

@@ -94,7 +94,8 @@ impl Question {
         self.size_left = left.ok_or(PacketError::TooLarge { size_max })?;
         let row = TextRow::read(payload, self.columns)?;
         let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
-        self.rows.push(row.iter().map(|value| value.map(text)).collect());
+        self.rows
+            .push(row.iter().map(|value| value.map(text)).collect());
         Ok(())
     }
 }

@@ -84,7 +84,12 @@ pub(super) fn check_count(count: u64, plan: &TextPlan) -> Result<(), Refusal> {
 }
 
 impl Reply {
-    pub(super) fn new(plan: Arc<TextPlan>, results: Results, is_binary: bool, sequence: u8) -> Self {
+    pub(super) fn new(
+        plan: Arc<TextPlan>,
+        results: Results,
+        is_binary: bool,
+        sequence: u8,
+    ) -> Self {
         Self {
             plan,
             results,

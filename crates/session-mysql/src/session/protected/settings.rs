@@ -7,9 +7,9 @@ use session_core::StatementError;
 
 /// What is asked of the server. A limit set by the session (`sql_select_limit`) does not hold where
 /// there is another one.
-pub(super) const QUESTION: &str =
-    "SELECT @@version, @@lower_case_table_names, @@sql_mode, CURRENT_USER(), DATABASE(), \
-     @@character_set_client, @@character_set_connection, @@character_set_results LIMIT 1";
+pub(super) const QUESTION: &str = "SELECT @@version, @@lower_case_table_names, @@sql_mode, CURRENT_USER(), DATABASE(), \
+     @@character_set_client, @@character_set_connection, @@character_set_results, \
+     CURRENT_ROLE() LIMIT 1";
 
 /// How letters are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +104,8 @@ impl Settings {
             Ok((own, _)) => (*own, ""),
             Err(_) => (plain, text(2).unwrap_or_default()),
         };
-        let account = text(3).unwrap_or_default();
+        // What tables it sees depends on its roles, too.
+        let account = (text(3).unwrap_or_default(), text(8).unwrap_or_default());
         Ok(Self {
             client: letters(5)?,
             connection: letters(6)?,
@@ -119,7 +120,10 @@ impl Settings {
                     number,
                 },
             },
-            key: format!("{account}\n{}\n{read_as:?}\n{mode}", database.as_deref().unwrap_or_default()),
+            key: format!(
+                "{account:?}\n{}\n{read_as:?}\n{mode}",
+                database.as_deref().unwrap_or_default()
+            ),
             own,
             database,
         })
@@ -146,7 +150,10 @@ impl Settings {
 /// `10.11.19-MariaDB` is 101119.
 fn number_of(version: &str) -> u32 {
     let digits = version.split(|letter: char| !letter.is_ascii_digit());
-    let parts: Vec<u32> = digits.take(3).map(|part| part.parse().unwrap_or(0)).collect();
+    let parts: Vec<u32> = digits
+        .take(3)
+        .map(|part| part.parse().unwrap_or(0))
+        .collect();
     parts
         .iter()
         .fold(0, |all, part| all * 100 + (*part).min(99))
@@ -166,8 +173,10 @@ mod tests {
     fn answer(mode: &str, charsets: [Option<&str>; 3]) -> Answer {
         let mut row = vec!["8.0.15", "0", mode, "anna@%", "shop"];
         row.extend([charsets[0].unwrap_or(""), charsets[1].unwrap_or("")]);
-        let mut row: Vec<Option<String>> = row.into_iter().map(|own| Some(own.to_owned())).collect();
+        let mut row: Vec<Option<String>> =
+            row.into_iter().map(|own| Some(own.to_owned())).collect();
         row.push(charsets[2].map(str::to_owned));
+        row.push(Some("staff".to_owned()));
         vec![row]
     }
 
@@ -176,7 +185,10 @@ mod tests {
         let names = [Some("utf8mb4"); 3];
         let strict = Settings::read(&answer("STRICT_TRANS_TABLES", names), 255).expect("known");
         let (own, is_strict) = strict.own.clone().expect("a known mode");
-        assert_eq!((own.version, own.is_mariadb, is_strict), (80_015, false, true));
+        assert_eq!(
+            (own.version, own.is_mariadb, is_strict),
+            (80_015, false, true)
+        );
         let lax = Settings::read(&answer("", names), 255).expect("known");
         assert!(!lax.own.expect("a known mode").1);
         let oracle = Settings::read(&answer("ORACLE", names), 255).expect("read");

@@ -36,7 +36,9 @@ const FRAMES: [&str; 9] = [
 /// it gives.
 pub(super) fn is_frame(text: &[u8]) -> bool {
     let text = trimmed(text);
-    FRAMES.iter().any(|own| text.eq_ignore_ascii_case(own.as_bytes()))
+    FRAMES
+        .iter()
+        .any(|own| text.eq_ignore_ascii_case(own.as_bytes()))
 }
 
 /// Whether a text asks for what the last statement has said.
@@ -52,9 +54,14 @@ pub(super) fn sets_names(text: &[u8]) -> bool {
     let Some((start, name)) = text.split_at_checked(10) else {
         return false;
     };
-    let name = name.strip_prefix(b"'").and_then(|name| name.strip_suffix(b"'")).unwrap_or(name);
+    let name = name
+        .strip_prefix(b"'")
+        .and_then(|name| name.strip_suffix(b"'"))
+        .unwrap_or(name);
     start.eq_ignore_ascii_case(b"set names ")
-        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+        && name
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
 }
 
 fn trimmed(text: &[u8]) -> &[u8] {
@@ -100,7 +107,9 @@ pub(super) fn decide(
         _ => return Err(StatementError::other_plan()),
     };
     if !is_strict {
-        return Err(StatementError::unsupported(ModeError::NotStrict.to_string()));
+        return Err(StatementError::unsupported(
+            ModeError::NotStrict.to_string(),
+        ));
     }
     if !settings.connection.has(text) {
         return Err(StatementError::unsupported(
@@ -149,13 +158,23 @@ mod tests {
         for text in ["COMMIT", " show Warnings ; ", "begin"] {
             assert!(is_frame(text.as_bytes()), "{text}");
         }
-        for text in ["commit; select 1", "show warnings limit 1", "commit -- x", ""] {
+        for text in [
+            "commit; select 1",
+            "show warnings limit 1",
+            "commit -- x",
+            "",
+        ] {
             assert!(!is_frame(text.as_bytes()), "{text}");
         }
         for text in ["set names utf8mb4", "SET NAMES 'latin1';"] {
             assert!(sets_names(text.as_bytes()), "{text}");
         }
-        for text in ["set names", "set names utf8; x", "set names 'a' 'b'", "set namesx"] {
+        for text in [
+            "set names",
+            "set names utf8; x",
+            "set names 'a' 'b'",
+            "set namesx",
+        ] {
             assert!(!sets_names(text.as_bytes()), "{text}");
         }
     }

@@ -78,7 +78,11 @@ fn unwritten(loaded: &Loaded, column: ColumnId) -> StatementError {
         "a value of {}.{} has letters that the character set of the results has not",
         own.table, own.column
     );
-    StatementError::new(Fault::Statement, SqlState::UNTRANSLATABLE_CHARACTER, message)
+    StatementError::new(
+        Fault::Statement,
+        SqlState::UNTRANSLATABLE_CHARACTER,
+        message,
+    )
 }
 
 fn date(day: i64) -> DateTime {

@@ -65,7 +65,10 @@ impl View {
     ///
     /// # Errors
     /// The schema changes too often.
-    pub(super) fn question(&mut self, settings: &Settings) -> Result<Option<String>, StatementError> {
+    pub(super) fn question(
+        &mut self,
+        settings: &Settings,
+    ) -> Result<Option<String>, StatementError> {
         if self.key != settings.key {
             self.leave();
             self.key.clone_from(&settings.key);
@@ -99,11 +102,13 @@ impl View {
             });
         }
         let answered = self.load.as_ref().map_or(0, |load| load.answers.len());
-        Ok(ASKED.get(answered).map(|text| match text.starts_with("SELECT") {
-            // A limit set by the session does not hold where there is another one.
-            true => format!("{text} LIMIT 18446744073709551615"),
-            false => (*text).to_owned(),
-        }))
+        Ok(ASKED
+            .get(answered)
+            .map(|text| match text.starts_with("SELECT") {
+                // A limit set by the session does not hold where there is another one.
+                true => format!("{text} LIMIT 18446744073709551615"),
+                false => (*text).to_owned(),
+            }))
     }
 
     /// Takes the answer to the last question.
@@ -165,7 +170,10 @@ impl View {
         let before = std::mem::replace(&mut self.loaded, loaded);
         self.unchanged = self.loaded.is_some().then_some(changes);
         if let Some(before) = before
-            && !self.loaded.as_ref().is_some_and(|own| Arc::ptr_eq(own, &before))
+            && !self
+                .loaded
+                .as_ref()
+                .is_some_and(|own| Arc::ptr_eq(own, &before))
         {
             self.shared.release(&before);
         }
