@@ -90,8 +90,8 @@ fn play(events: &[Event], capabilities: Capabilities) {
                 number = number.wrapping_add(1);
             }
         }
-        sent.extend(played.sent().into_iter().map(|(_, payload)| payload));
     }
+    sent.extend(played.sent().into_iter().map(|(_, payload)| payload));
     played.session.server_closed();
     played.session.client_closed();
     for payload in sent {
