@@ -199,7 +199,9 @@ fn named(text: &str, schema: &Schema, own: MySql) -> Result<Plan, Refusal> {
     if let Some(error) = schema.unfit.first() {
         return Err(refuse(format!("rules and server do not fit: {error}"))
             .with_state(SqlState::CONFIG_FILE_ERROR)
-            .with_hint("`strongroom columns check` lists what does not fit."));
+            .with_hint(
+                "Mend the rule or the table; the log of the proxy lists all that does not fit.",
+            ));
     }
     if text.len() > STATEMENT_SIZE_MAX {
         return Err(refuse(format!(
