@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::{Parser, Subcommand};
 use comfy_table::{ContentArrangement, Table, TableStyle};
-use configuration::Parts;
+use configuration::{Parts, Protocol, ProxyConfig};
 use sql_plan::{DEFAULT_SCHEMA, Use};
 use sql_rewrite::explain::{self, ColumnReport, How, Learnt, Place, StatementReport};
 use sql_rewrite::{Answer, QUERIES, Schema};
@@ -181,6 +181,17 @@ fn tell_fit(schema: &Schema, count: usize, wants_guards: bool) -> anyhow::Result
 /// reported. The whole file is parsed as the proxy does, so that a misspelt rule is an error.
 fn read_parts(path: &Path) -> anyhow::Result<Option<Parts>> {
     let parts: Parts = configuration::read_toml(path)?;
+    if let Some(ProxyConfig {
+        protocol: Protocol::Mysql,
+        ..
+    }) = parts.proxy
+    {
+        bail!(
+            "{}: these commands know PostgreSQL only. Before MySQL and MariaDB the proxy itself \
+             checks the rules when it starts, and tells its log what does not fit the server",
+            path.display()
+        );
+    }
     if let Err(errors) = parts.columns.check() {
         for error in &errors {
             writeln!(io::stderr(), "strongroom: {}: {error}", path.display())?;

@@ -86,7 +86,7 @@ pub enum Protocol {
     /// PostgreSQL.
     #[default]
     Postgres,
-    /// MySQL and MariaDB. Everything passes: there are no rules for their columns yet.
+    /// MySQL and MariaDB.
     Mysql,
 }
 

@@ -12,6 +12,8 @@ use configuration::{Config, Protocol, Upstream};
 use session_core::Outbox;
 use session_core::counters::add;
 use session_mysql::{ClientLeg, Reason, Refusal, ServerLeg, Session, Terms, front};
+use sql_rewrite::SchemaError;
+use sql_rewrite::mysql::schema::check_rules;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, timeout, timeout_at};
 use wire_mysql::Capabilities;
@@ -29,13 +31,9 @@ use crate::upstream;
 /// A part of the configuration that a proxy before MySQL does not have.
 #[derive(Debug, thiserror::Error)]
 pub enum UnsupportedError {
-    /// Rules.
-    #[error(
-        "[columns] holds rules, and the proxy protects no columns of MySQL and MariaDB yet: \
-         nothing is started, since values would pass in clear. Remove the rules to have everything \
-         pass"
-    )]
-    Rules,
+    /// Rules that are not kept there.
+    #[error("{}", in_lines(.0))]
+    Rules(Vec<SchemaError>),
     /// A part that needs the protocol of PostgreSQL.
     #[error("{0} is for PostgreSQL alone: remove it, or protocol = \"mysql\"")]
     Part(&'static str),
@@ -47,6 +45,11 @@ pub enum UnsupportedError {
     Socket(&'static str),
 }
 
+fn in_lines(errors: &[SchemaError]) -> String {
+    let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    lines.join("\n")
+}
+
 /// Checks that the configuration has nothing that would be ignored.
 ///
 /// # Errors
@@ -56,8 +59,9 @@ pub fn check(config: &Config) -> Result<(), UnsupportedError> {
     if proxy.protocol != Protocol::Mysql {
         return Ok(());
     }
-    if !config.columns.tables.is_empty() {
-        return Err(UnsupportedError::Rules);
+    let errors = check_rules(&config.columns);
+    if !errors.is_empty() {
+        return Err(UnsupportedError::Rules(errors));
     }
     for (is_there, part) in [
         (config.finish.is_some(), "[finish]"),
@@ -194,6 +198,7 @@ impl Front<'_> {
                 must_ask: server.is_local() && !self.shared.config.accept_peer,
                 sequence,
             },
+            protection: self.shared.protection.clone(),
         })?;
         Ok((session, server, place))
     }
@@ -203,7 +208,11 @@ impl Front<'_> {
         let acceptor = self.shared.acceptor.as_ref();
         let is_local = self.client.as_ref().is_some_and(Stream::is_local);
         let acceptor = acceptor.filter(|_| !is_local);
-        let shown = front::for_client(greeting, acceptor.is_some());
+        let shown = front::for_client(
+            greeting,
+            acceptor.is_some(),
+            self.shared.protection.is_some(),
+        );
         self.write(|out| shown.write(out)).await?;
         self.is_greeted = true;
         let packet = self.read().await?;

@@ -1,6 +1,7 @@
 //! The proxy before real servers of MariaDB and MySQL: logins by every method, over legs of every
 //! kind, and what clients do behind them.
 
+mod columns;
 mod commands;
 mod failures;
 mod logins;

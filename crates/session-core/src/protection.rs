@@ -257,7 +257,9 @@ impl Protection {
     /// How many times the schema of a database was invalidated. A reading during which this number
     /// grew may be outdated.
     pub fn forgets(&self, database: &str) -> u64 {
-        self.lock().get(database).map_or(0, |known| known.forgets)
+        let mut databases = self.lock();
+        // Known from now on, so that `forget_all` counts for this reading.
+        databases.entry(database.to_owned()).or_default().forgets
     }
 
     /// A number that grows with every change of [`Self::generation`] or [`Self::forgets`] of any
@@ -278,6 +280,19 @@ impl Protection {
         self.changes.fetch_add(1, Ordering::Release);
         self.retire_all(published);
         forgets
+    }
+
+    /// Invalidates the schemas of all databases: a statement may have changed any of them.
+    pub fn forget_all(&self) {
+        let mut databases = self.lock();
+        let mut published = Vec::new();
+        for known in databases.values_mut() {
+            known.forgets += 1;
+            published.push(known.published.take());
+        }
+        drop(databases);
+        self.changes.fetch_add(1, Ordering::Release);
+        published.into_iter().for_each(|one| self.retire_all(one));
     }
 
     /// The schedule of checks of the catalogues of a database. None: there are no checks.

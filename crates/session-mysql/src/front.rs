@@ -27,9 +27,14 @@ const EXTENDED_METADATA: u32 = 1 << 3;
 /// The server's greeting as the client gets it. Nonce and number of the connection are the
 /// server's own: so its users can log in without that the proxy knows a password, and `KILL`
 /// means whom it says.
-pub fn for_client<'a>(greeting: &Greeting<'a>, offers_tls: bool) -> Greeting<'a> {
+///
+/// With rules, definitions of columns are written anew, in the form that both servers have.
+pub fn for_client<'a>(greeting: &Greeting<'a>, offers_tls: bool, has_rules: bool) -> Greeting<'a> {
     let mut shown = greeting.clone();
     shown.capabilities = greeting.capabilities & KEPT;
+    if has_rules {
+        shown.capabilities = shown.capabilities & !Capabilities::EXTENDED_METADATA;
+    }
     if offers_tls {
         shown.capabilities = shown.capabilities | Capabilities::TLS;
     }
@@ -131,7 +136,7 @@ mod tests {
             Capabilities::BULK_RESULTS,
             Capabilities::new(1 << 31, 0),
         ];
-        let shown = for_client(&greeting(b"client_ed25519", ALL), false).capabilities;
+        let shown = for_client(&greeting(b"client_ed25519", ALL), false, false).capabilities;
         let taken = capabilities_for_server(ALL, ALL, false);
         for flag in hidden {
             assert!(!shown.has(flag), "{flag:?}");
@@ -148,7 +153,7 @@ mod tests {
     fn each_leg_has_tls_by_itself() {
         let without = ALL & !Capabilities::TLS;
         for (server, is_offered) in [(ALL, true), (ALL, false), (without, true)] {
-            let shown = for_client(&greeting(b"parsec", server), is_offered);
+            let shown = for_client(&greeting(b"parsec", server), is_offered, true);
             assert_eq!(shown.capabilities.has(Capabilities::TLS), is_offered);
         }
         assert!(!capabilities_for_server(ALL, ALL, false).has(Capabilities::TLS));
@@ -164,7 +169,10 @@ mod tests {
             (b"auth_socket", HARMLESS),
             (b"caching_sha2_password", b"caching_sha2_password"),
         ] {
-            assert_eq!(for_client(&greeting(plugin, ALL), true).plugin, shown);
+            assert_eq!(
+                for_client(&greeting(plugin, ALL), true, false).plugin,
+                shown
+            );
         }
     }
 

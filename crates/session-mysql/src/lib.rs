@@ -5,7 +5,8 @@
 //! get to see until the client has sent its login. From there on [`Session`] takes the bytes of
 //! both and gives bytes for both. Neither knows a socket, TLS or a file: the proxy moves the bytes.
 //!
-//! There are no rules for columns yet. Everything passes but what [`front::for_client`] hides.
+//! Without rules everything passes but what [`front::for_client`] hides. With rules, commands are
+//! carried out one by one: texts are planned, values sealed and opened.
 #![forbid(unsafe_code)]
 
 pub mod front;

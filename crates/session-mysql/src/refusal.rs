@@ -30,6 +30,8 @@ pub enum Reason {
     ShuttingDown,
     /// The server cannot be reached, has gone, or says what cannot be understood.
     Server,
+    /// A statement over protected columns fails, with a number and a state of the server's own.
+    Statement(u16, [u8; 5]),
 }
 
 impl Reason {
@@ -47,6 +49,7 @@ impl Reason {
             Self::ShuttingDown => (1053, *b"08S01"),
             // Of 2003 and 2013, which clients give themselves, they think that they may try again.
             Self::Server => (1105, *b"08S01"),
+            Self::Statement(number, state) => (number, state),
         }
     }
 }

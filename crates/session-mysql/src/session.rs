@@ -9,10 +9,12 @@
 //!    server says belongs to the first of them.
 //! 3. What the proxy answers by itself waits until nothing is due, and so does a new login.
 //! 4. After [`Session::has_ended`] nothing more is taken; bytes that wait are still sent.
+//! 5. With rules, [`protected`] has the say over each command: see the invariants there.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use session_core::Outbox;
+use session_core::{Outbox, Protection};
 use wire_mysql::answer;
 use wire_mysql::capabilities::Status;
 use wire_mysql::command::{ChangeUser, kind};
@@ -27,10 +29,13 @@ use crate::refusal::{Reason, Refusal};
 mod answers;
 mod input;
 mod login;
+mod protected;
+mod ruled;
 
 use answers::{Course, Due, Need, course, need};
 use input::{Fate, Input};
 use login::{Exchange, FirstAnswer, NO_PLUGIN, Progress, Sides};
+use protected::Protected;
 
 /// When this many bytes wait to be sent to one side, the other side is not read.
 pub const WAITING_MAX: usize = 256 * 1024;
@@ -74,6 +79,8 @@ pub struct Terms<'a> {
     pub client: ClientLeg,
     /// The way to the server.
     pub server: ServerLeg,
+    /// Rules and keys. None: everything passes.
+    pub protection: Option<Arc<Protection>>,
 }
 
 /// One session.
@@ -95,6 +102,8 @@ pub struct Session {
     /// What the server has said last of the session's state.
     status: Status,
     closing: Closing,
+    /// None: there are no rules.
+    protected: Option<Box<Protected>>,
 }
 
 /// How a session ends.
@@ -135,6 +144,10 @@ impl Session {
         let mut login = login_for_server(terms.login, terms.greeting, terms.server.is_tls)?;
         let said = (login.plugin, login.answer);
         let (mut exchange, first) = Exchange::begin(said, legs, sequences);
+        if terms.protection.is_some() {
+            // Definitions of columns are read, and written anew.
+            login = login.with_capabilities(without_more_of_columns(login.head.capabilities));
+        }
         let capabilities = login.head.capabilities;
         if first == FirstAnswer::AskedAnew {
             check_is_asked(capabilities)?;
@@ -156,6 +169,10 @@ impl Session {
             due: VecDeque::new(),
             status: terms.greeting.status,
             closing: Closing::default(),
+            protected: terms
+                .protection
+                .clone()
+                .map(|shared| Box::new(Protected::new(shared))),
         })
     }
 
@@ -176,11 +193,12 @@ impl Session {
     /// Notes that the client has closed its side.
     pub fn client_closed(&mut self) {
         self.phase = Phase::Ended;
+        self.end_protected();
     }
 
     /// Notes that the server has closed its side. A client that waits for nothing sees the same.
     pub fn server_closed(&mut self) {
-        let is_idle = matches!(self.phase, Phase::Ready) && self.due.is_empty();
+        let is_idle = matches!(self.phase, Phase::Ready) && !self.is_busy();
         self.closing.told_the_end |= is_idle;
         let message = "the server closed the connection";
         self.end(&Refusal::new(Reason::Server, message));
@@ -221,7 +239,7 @@ impl Session {
         !self.has_ended()
             && self.due.len() < DUE_MAX
             && self.to_server.waiting() < WAITING_MAX
-            && self.from_client.held.len() < WAITING_MAX
+            && (self.from_client.held.len() < WAITING_MAX || self.gathers_command())
     }
 
     /// Whether more may be read from the server.
@@ -235,7 +253,7 @@ impl Session {
 
     fn is_between_transactions(&self) -> bool {
         matches!(self.phase, Phase::Ready)
-            && self.due.is_empty()
+            && !self.is_busy()
             && self.from_client.is_between_payloads()
             && !self.status.has(Status::IN_TRANSACTION)
     }
@@ -285,7 +303,11 @@ impl Session {
             let size = match (side, is_between) {
                 _ if self.is_logging_in() => self.take_of_login(side, rest)?,
                 (_, false) => self.take_piece(side, rest)?,
+                (Side::Client, true) if self.protected.is_some() => {
+                    self.take_ruled_command(rest)?
+                }
                 (Side::Client, true) => self.take_command(rest)?,
+                (Side::Server, true) if self.reads_answer() => self.take_ruled_answer(rest)?,
                 (Side::Server, true) => self.take_answer(rest)?,
             };
             if size == 0 {
@@ -367,9 +389,13 @@ impl Session {
         let Some(&Due { step, .. }) = self.due.front() else {
             return self.take_unasked(bytes, header, first);
         };
-        let Some(need) = need(step, header, first, self.capabilities) else {
+        let Some(mut need) = need(step, header, first, self.capabilities) else {
             return Ok(0);
         };
+        let is_definition = self.is_read(step) && need == Need::Nothing;
+        if is_definition {
+            need = Need::Whole;
+        }
         let is_error = first == Some(answer::ERR) && need == Need::Whole;
         // A server that refuses a payload before it has all of it counts otherwise.
         if !is_error {
@@ -385,7 +411,13 @@ impl Session {
                 let Some(payload) = bytes.get(HEADER_SIZE..HEADER_SIZE + header.length) else {
                     return Ok(0);
                 };
-                step.read(payload, self.capabilities, &mut self.status)?
+                if let Some(protected) = &mut self.protected {
+                    protected.passes(step, payload)?;
+                }
+                match is_definition {
+                    true => step.passed(self.capabilities),
+                    false => step.read(payload, self.capabilities, &mut self.status)?,
+                }
             }
         };
         self.from_server.begin(header, Fate::Passes);
@@ -397,6 +429,9 @@ impl Session {
     /// The number of the packet with which the answer that is due goes on. A client that asks
     /// nothing takes what comes for the answer to what it asks next.
     fn answer_sequence(&self) -> u8 {
+        if let Some(sequence) = self.protected.as_ref().and_then(|own| own.sequence()) {
+            return sequence;
+        }
         let first = self.due.front().map_or(Some(1), |due| due.first_sequence);
         first.unwrap_or(self.from_server.next_sequence)
     }
@@ -413,6 +448,9 @@ impl Session {
             }
             _ => {
                 self.due.pop_front();
+                if let Some(protected) = &mut self.protected {
+                    protected.passed();
+                }
             }
         }
         if self.closing.is_draining {
@@ -528,11 +566,17 @@ impl Session {
             Phase::Ready => self.answer_sequence(),
         };
         self.phase = Phase::Ended;
+        self.end_protected();
         if !self.closing.told_the_end && self.from_server.is_between_payloads() {
             refusal.write(&mut sequence, &mut self.to_client.bytes);
         }
         self.closing.told_the_end = true;
     }
+}
+
+/// MariaDB says more of columns to those who ask for it.
+fn without_more_of_columns(capabilities: Capabilities) -> Capabilities {
+    capabilities & !Capabilities::EXTENDED_METADATA
 }
 
 /// Where the server has to ask, it must be able to name its method.

@@ -79,7 +79,18 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "sqlstate",
         ],
     ),
-    ("session-mysql", &["session-core", "wire-mysql"]),
+    (
+        "session-mysql",
+        &[
+            "column-value",
+            "semantics-mysql",
+            "session-core",
+            "sql-plan",
+            "sql-rewrite",
+            "sqlstate",
+            "wire-mysql",
+        ],
+    ),
     (
         "session-postgres",
         &[

@@ -139,9 +139,13 @@ fn nobody_is_taken_for_the_user_of_the_proxy() {
 
 #[test]
 fn a_proxy_that_would_not_do_what_is_asked_does_not_start() {
-    let rules = "[columns.person]\nname = { type = \"text\" }\n";
+    let without_database = "[columns.person]\nname = { type = \"text\" }\n";
+    let without_key = "[columns.\"shop.person\"]\nname = { type = \"text\" }\n";
+    let in_order = "[columns.\"shop.person\"]\nage = { type = \"integer\", mode = \"order\" }\n";
     for (more, wanted) in [
-        (rules, "protects no columns"),
+        (without_database, "needs the database before the table"),
+        (without_key, "there is no key"),
+        (in_order, "has mode order"),
         ("logins = \"users\"", "logins is for PostgreSQL"),
         ("socket = \"/tmp\"", "the path of the socket itself"),
     ] {

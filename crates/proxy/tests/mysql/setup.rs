@@ -114,6 +114,8 @@ impl Proxy {
     pub fn try_before(upstream: &str, more: &str) -> Result<Self, StartError> {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join("strongroom.toml");
+        let key = folder.path().join("columns.key");
+        std::fs::write(key, [0x5a; 32]).expect("a file in the own folder");
         let text = format!(
             "[proxy]\nprotocol = \"mysql\"\nlisten = \"127.0.0.1:0\"\nupstream = \"{upstream}\"\n\
              workers = 1\ndrain_seconds = 0\n{more}\n"

@@ -122,3 +122,22 @@ fn plans_do_not_keep_an_unused_schema_alive() {
     publish(&protection);
     assert_eq!(Arc::strong_count(&before), 1);
 }
+
+#[test]
+fn a_change_of_all_databases_outdates_readings_of_each() {
+    let protection = protection();
+    // Nothing is known of it yet, and its reading has begun.
+    let forgets = protection.forgets("other");
+    protection.forget_all();
+    let facts = SessionFacts::default();
+    assert!(protection.adopt("base", &facts, None).is_none());
+    let reading = Reading {
+        schema: Schema::default(),
+        fingerprint: None,
+        forgets,
+    };
+    let entered = protection.enter("other", reading, true);
+    assert!(matches!(entered, Ok(None)));
+    publish(&protection);
+    assert!(protection.adopt("base", &facts, None).is_some());
+}

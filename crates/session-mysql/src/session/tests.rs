@@ -7,6 +7,8 @@ use super::*;
 
 mod commands;
 mod logins;
+mod random;
+mod ruled;
 
 const NONCE: [u8; NONCE_SIZE] = *b"abcdefghijklmnopqrst";
 const SERVER: Capabilities = Capabilities::new(0x01ff_ffff, 0);
@@ -48,6 +50,15 @@ impl Played {
     }
 
     fn with(capabilities: Capabilities, plugin: &str, answer: &[u8], ways: Ways) -> Self {
+        Self::under(None, capabilities, (plugin, answer), ways)
+    }
+
+    fn under(
+        protection: Option<Arc<Protection>>,
+        capabilities: Capabilities,
+        (plugin, answer): (&str, &[u8]),
+        ways: Ways,
+    ) -> Self {
         let greeting = Greeting {
             version: b"8.0.15",
             connection: 7,
@@ -75,6 +86,7 @@ impl Played {
                 must_ask: ways.must_ask,
                 sequence: if ways.server_tls { 2 } else { 1 },
             },
+            protection,
         });
         Self {
             session: session.expect("the login can be passed on"),
@@ -87,7 +99,12 @@ impl Played {
     }
 
     fn begun_with(capabilities: Capabilities) -> Self {
-        let mut played = Self::with(capabilities, "mysql_native_password", b"proof", CLEAR);
+        Self::begun_under(None, capabilities)
+    }
+
+    fn begun_under(protection: Option<Arc<Protection>>, capabilities: Capabilities) -> Self {
+        let login = ("mysql_native_password", &b"proof"[..]);
+        let mut played = Self::under(protection, capabilities, login, CLEAR);
         played.sent();
         played.server(2, &ok(0));
         assert_eq!(played.got(), [(2, ok(0))]);

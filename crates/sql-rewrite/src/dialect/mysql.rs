@@ -71,6 +71,17 @@ impl MySql {
     /// # Errors
     /// It is not known what statements mean in it, or it is not strict.
     pub fn with_mode(self, mode: &str) -> Result<Self, ModeError> {
+        match self.in_mode(mode)? {
+            (own, true) => Ok(own),
+            (_, false) => Err(ModeError::NotStrict),
+        }
+    }
+
+    /// The same server in an SQL mode, and whether that is strict.
+    ///
+    /// # Errors
+    /// It is not known what statements mean in it.
+    pub fn in_mode(self, mode: &str) -> Result<(Self, bool), ModeError> {
         let mut own = Self {
             ansi_quotes: false,
             plain_backslashes: false,
@@ -86,10 +97,7 @@ impl MySql {
                 _ => return Err(ModeError::Unknown(name.to_owned())),
             }
         }
-        match is_strict {
-            true => Ok(own),
-            false => Err(ModeError::NotStrict),
-        }
+        Ok((own, is_strict))
     }
 
     /// Whether the server enforces `CHECK` (MySQL 8.0.16, MariaDB 10.2.1).

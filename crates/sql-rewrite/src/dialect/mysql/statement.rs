@@ -199,7 +199,9 @@ fn named(text: &str, schema: &Schema, own: MySql) -> Result<Plan, Refusal> {
     if let Some(error) = schema.unfit.first() {
         return Err(refuse(format!("rules and server do not fit: {error}"))
             .with_state(SqlState::CONFIG_FILE_ERROR)
-            .with_hint("`strongroom columns check` lists what does not fit."));
+            .with_hint(
+                "Mend the rule or the table; the log of the proxy lists all that does not fit.",
+            ));
     }
     if text.len() > STATEMENT_SIZE_MAX {
         return Err(refuse(format!(
@@ -331,6 +333,11 @@ fn check_names(statement: &Statement, text: &str) -> Result<(), Refusal> {
     }
 }
 
+/// What a text may change that passes although it is not read, such as one that is no UTF-8.
+pub fn effects_of_unread(text: &[u8]) -> Effects {
+    effects(&words(&String::from_utf8_lossy(text)))
+}
+
 /// Whether a text that is no UTF-8 may reach a protected table: one of the names is in its bytes,
 /// or it may run another text as SQL.
 pub fn may_name(text: &[u8], schema: &Schema) -> bool {
@@ -347,6 +354,7 @@ pub fn may_name(text: &[u8], schema: &Schema) -> bool {
         .map(|table| table.name.as_str())
         .chain(schema.protected.iter().map(|rule| rule.table.as_str()))
         .chain(schema.suspect_functions.iter().map(String::as_str))
+        .chain(schema.closed.keys().map(|(_, table)| table.as_str()))
         .chain(["prepare", "immediate"])
         .chain(lexer::RUNNING_FUNCTIONS);
     // A backslash may stand within a name: see `readings`.

@@ -1,0 +1,8 @@
+//! Rules for columns before MariaDB and MySQL: answers are those of plain tables of the same
+//! server, what is sent is sealed, and what cannot be done is refused.
+
+mod canary;
+mod differential;
+mod lab;
+mod refusals;
+mod sessions;

@@ -1,0 +1,106 @@
+//! Values of protected columns are in nothing that the server keeps: its log of all statements,
+//! tables, redo and undo logs, and binary log.
+
+use std::fs;
+use std::path::Path;
+
+use mysql::Value;
+use mysql::prelude::Queryable as _;
+
+use super::lab::both;
+use crate::mysql::setup::contain;
+
+/// Parts of all values, as they would be on the disk.
+const CANARIES: [&[u8]; 5] = [
+    b"kanari",
+    b"42424242",
+    b"1977-07",
+    b"9182736",
+    b"4242424207",
+];
+
+fn search(folder: &Path) {
+    for entry in fs::read_dir(folder).expect("the folder of the server") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            search(&path);
+        } else if let Ok(bytes) = fs::read(&path) {
+            for canary in CANARIES {
+                let name = String::from_utf8_lossy(canary);
+                assert!(!contain(&bytes, canary), "{name} is in {}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn no_value_reaches_the_server_in_clear() {
+    for mut lab in both() {
+        let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
+        let client = &mut lab.ours;
+        let insert = "INSERT INTO person (id, name, number, born, paid, seen, note, face) VALUES \
+                      (1, 'kanari', 4242424201, '1977-07-17', 9182736.7, '1977-07-17 01:02:03', \
+                      'kanari', 'kanari')";
+        client.query_drop(insert).expect(insert);
+        let insert = "INSERT INTO person (id, name, number, born, note, face) VALUES (?, ?, ?, \
+                      ?, ?, ?)";
+        let values = vec![
+            Value::Int(2),
+            text("kanari"),
+            text("4242424202"),
+            text("1977-07-18"),
+            text(&"kanari".repeat(10_000)),
+            text("kanari"),
+        ];
+        client.exec_drop(insert, values).expect(insert);
+        let update = "UPDATE person SET note = ?, paid = 9182736.71 WHERE number = ?";
+        let values = vec![text("kanari again"), Value::Int(4_242_424_207)];
+        client.exec_drop(update, values).expect(update);
+        for query in [
+            "SELECT * FROM person WHERE number = 4242424201 OR born = '1977-07-17'",
+            "DELETE FROM person WHERE number = 4242424202",
+        ] {
+            client.query_drop(query).expect(query);
+        }
+        // What is refused is not sent either.
+        for refused in [
+            "SELECT * FROM person WHERE name = 'kanari'",
+            "INSERT INTO person (name, note) SELECT 'kanari', 'kanari'",
+            "INSERT INTO person (name) VALUES ('kanari that is much too long')",
+            "REPLACE INTO person (name) VALUES ('kanari')",
+            "SELECT id FROM person WHERE number > 4242424201",
+            "INSERT INTO person (name) VALUES (concat('kanari', 'x'))",
+        ] {
+            client.query_drop(refused).expect_err(refused);
+            client.exec_drop(refused, ()).expect_err(refused);
+        }
+        let found: Option<(String, String)> = client
+            .query_first("SELECT name, note FROM person WHERE id = 1")
+            .expect("a row");
+        assert_eq!(found, Some(("kanari".to_owned(), "kanari".to_owned())));
+        let own = fs::read(lab.log()).expect("the log");
+        assert!(
+            contain(&own, b"INSERT INTO `shop`.`person`"),
+            "the log is another"
+        );
+        search(lab.server.folder());
+    }
+}
+
+#[test]
+fn a_value_that_comes_in_pieces_is_sealed() {
+    for mut lab in both() {
+        let client = &mut lab.ours;
+        client
+            .query_drop("INSERT INTO person (id, name, number) VALUES (7, 'a', 4242424201)")
+            .expect("a row");
+        // The driver sends all texts by COM_STMT_SEND_LONG_DATA, if one has more than 16 MiB.
+        let query = "SELECT id FROM person WHERE number = ? AND city <> ?";
+        let large = "x".repeat((16 << 20) + 100);
+        for (number, wanted) in [("4242424201", Some(7)), ("4242424202", None)] {
+            let found: Option<u32> = client.exec_first(query, (number, &large)).expect(query);
+            assert_eq!(found, wanted);
+        }
+        search(lab.server.folder());
+    }
+}

@@ -1,0 +1,245 @@
+//! The same statements on protected and on plain tables, as texts and prepared.
+
+use mysql::prelude::Queryable as _;
+use mysql::{Column, Conn, Params, Value};
+
+use super::lab::{Lab, both};
+
+/// Statements in their order, with parameters.
+fn statements() -> Vec<(&'static str, Vec<Value>)> {
+    let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
+    vec![
+        (
+            "INSERT INTO person (id, name, number, small, whole, born, paid, seen, note, face) \
+             VALUES (1, 'canary \\'x\\' O''N \\\\ é', 4242424201, -7, 8, '1977-07-17', 77.70, \
+             '1977-07-17 07:07:07.777', \"canary\\n😀\", 'canary face')",
+            vec![],
+        ),
+        (
+            "INSERT INTO person (id, name, number) VALUES (?, ?, ?), (3, 'canary', NULL)",
+            vec![Value::Int(2), text("canary two"), Value::Int(4_242_424_202)],
+        ),
+        (
+            "INSERT INTO person VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            vec![
+                Value::Int(4),
+                text("canary vier ü"),
+                Value::UInt(4_242_424_204),
+                Value::Int(-32_768),
+                text("-2147483648"),
+                Value::Date(1977, 7, 17, 0, 0, 0, 0),
+                Value::Double(77.755),
+                Value::Date(1977, 7, 17, 7, 7, 7, 7000),
+                text(&"canary ".repeat(9000)),
+                Value::Bytes(vec![0, 255, 1, 2, 254]),
+                Value::NULL,
+            ],
+        ),
+        ("INSERT INTO person (name) VALUES ('')", vec![]),
+        (
+            "INSERT INTO card VALUES (4242424201, 'abc', 1), (4242424209, 'xyz', 2)",
+            vec![],
+        ),
+        (
+            "INSERT INTO plain VALUES (1, 'seen'), (2, 'a\\\\b')",
+            vec![],
+        ),
+        ("SELECT * FROM person ORDER BY id", vec![]),
+        (
+            "SELECT id, id AS x, name AS n, p.number FROM person p ORDER BY 1 LIMIT 2",
+            vec![],
+        ),
+        (
+            "SELECT p.*, c.kind FROM person AS p LEFT JOIN card c ON c.number = p.number ORDER BY \
+             p.id",
+            vec![],
+        ),
+        (
+            "SELECT id, name FROM shop.person WHERE number = ? AND id > ?",
+            vec![Value::Int(4_242_424_202), Value::Int(0)],
+        ),
+        (
+            "SELECT id FROM person WHERE number = ? OR born = ? ORDER BY id",
+            vec![text("4242424202"), text("1977-07-17")],
+        ),
+        (
+            "SELECT id FROM person WHERE small = ? OR whole = ? OR whole = 8 ORDER BY id",
+            vec![Value::Int(-7), Value::NULL],
+        ),
+        (
+            "SELECT id FROM person WHERE number <> 4242424201 ORDER BY id",
+            vec![],
+        ),
+        (
+            "SELECT COUNT(*) AS all_of, COUNT(number) AS known FROM person",
+            vec![],
+        ),
+        ("SELECT count(*), MAX(id) FROM person", vec![]),
+        ("SELECT id FROM person WHERE number = 4242424201.5", vec![]),
+        (
+            "SELECT number, COUNT(*) AS c FROM card GROUP BY number HAVING COUNT(*) > 0",
+            vec![],
+        ),
+        (
+            "SELECT DISTINCT born FROM person WHERE born = '1977-07-17' LIMIT 3",
+            vec![],
+        ),
+        (
+            "SELECT id FROM person WHERE number IS NULL ORDER BY id FOR UPDATE",
+            vec![],
+        ),
+        (
+            "UPDATE `person` SET name = \"canary \\\\y\", city = 'b' WHERE number IN \
+             (4242424201, 2)",
+            vec![],
+        ),
+        (
+            "UPDATE person p SET p.number = ?, paid = -77.7 WHERE p.id = 3",
+            vec![Value::Int(4_242_424_203)],
+        ),
+        ("UPDATE person SET name = NULL WHERE id = 1", vec![]),
+        (
+            "INSERT INTO person (name, number) VALUES ('canary', 4242424201)",
+            vec![],
+        ),
+        ("INSERT INTO card VALUES (4242424201, 'abc', 1)", vec![]),
+        (
+            "INSERT INTO person (name) VALUES ('longer than twenty letters')",
+            vec![],
+        ),
+        (
+            "INSERT INTO person (name) VALUES (?)",
+            vec![text("longer than twenty letters")],
+        ),
+        (
+            "INSERT INTO person (name, small) VALUES ('x', 40000)",
+            vec![],
+        ),
+        (
+            "INSERT INTO person (name, small) VALUES ('x', ?)",
+            vec![Value::Int(40_000)],
+        ),
+        ("SELECT nothing FROM person", vec![]),
+        (
+            "SELECT name, paid, seen, born FROM person ORDER BY id",
+            vec![],
+        ),
+        ("DELETE FROM card WHERE number = 4242424201", vec![]),
+        (
+            "DELETE FROM person WHERE born = ? AND id = 1",
+            vec![text("1977-07-17")],
+        ),
+        (
+            "SELECT `id`, `name`, `number` # rows\n FROM `person` -- all\n ORDER BY `id`;",
+            vec![],
+        ),
+        ("SELECT number FROM card ORDER BY kind", vec![]),
+        ("SELECT 1, 'x', NOW() < '2000-01-01'", vec![]),
+        ("SELECT * FROM plain ORDER BY id", vec![]),
+        ("UPDATE plain SET note = 'seen' WHERE id < 9", vec![]),
+    ]
+}
+
+/// What a client sees of an answer.
+#[derive(Debug, PartialEq)]
+struct Answer {
+    columns: Vec<String>,
+    rows: Vec<Vec<Value>>,
+    counts: (u64, Option<u64>, u16, String),
+    error: Option<u16>,
+}
+
+fn column(column: &Column) -> String {
+    format!(
+        "{} {} {} {} {} {:?} {:?} {} {} {}",
+        column.table_str(),
+        column.org_table_str(),
+        column.name_str(),
+        column.org_name_str(),
+        column.character_set(),
+        column.column_type(),
+        column.flags(),
+        column.column_length(),
+        column.decimals(),
+        column.schema_str().replace("twin", "shop"),
+    )
+}
+
+fn failed(error: &mysql::Error) -> Answer {
+    let mysql::Error::MySqlError(error) = error else {
+        panic!("{error}");
+    };
+    Answer {
+        columns: Vec::new(),
+        rows: Vec::new(),
+        counts: Default::default(),
+        error: Some(error.code),
+    }
+}
+
+macro_rules! read {
+    ($result:expr) => {
+        match $result {
+            Err(error) => failed(&error),
+            Ok(mut result) => {
+                let columns = result.columns().as_ref().iter().map(column).collect();
+                let rows = result.by_ref().map(|row| row.map(|row| row.unwrap()));
+                let rows = rows.collect::<Result<Vec<_>, _>>();
+                Answer {
+                    columns,
+                    rows: rows.expect("rows"),
+                    counts: (
+                        result.affected_rows(),
+                        result.last_insert_id(),
+                        result.warnings(),
+                        result.info_str().into_owned(),
+                    ),
+                    error: None,
+                }
+            }
+        }
+    };
+}
+
+fn as_text(connection: &mut Conn, text: &str) -> Answer {
+    read!(connection.query_iter(text))
+}
+
+fn prepared(connection: &mut Conn, text: &str, values: Vec<Value>) -> Answer {
+    let values = match values.is_empty() {
+        true => Params::Empty,
+        false => Params::Positional(values),
+    };
+    read!(connection.exec_iter(text, values))
+}
+
+#[test]
+fn answers_are_those_of_plain_tables() {
+    for mut lab in both() {
+        run(&mut lab, true);
+    }
+}
+
+#[test]
+fn prepared_statements_give_the_answers_of_plain_tables() {
+    for mut lab in both() {
+        run(&mut lab, false);
+    }
+}
+
+fn run(lab: &mut Lab, as_texts: bool) {
+    for (text, values) in statements() {
+        let twin = text.replace("shop.", "twin.");
+        let (ours, theirs) = match as_texts && values.is_empty() {
+            true => (
+                as_text(&mut lab.ours, text),
+                as_text(&mut lab.theirs, &twin),
+            ),
+            false => (
+                prepared(&mut lab.ours, text, values.clone()),
+                prepared(&mut lab.theirs, &twin, values),
+            ),
+        };
+        assert_eq!(ours, theirs, "{text}");
+    }
+}

@@ -1,0 +1,98 @@
+//! A server with a log of all that it is sent, and a proxy with rules before it.
+
+use std::path::PathBuf;
+
+use mysql::prelude::Queryable as _;
+use mysql::{Conn, OptsBuilder};
+use server_testkit::mysql::{Brand, MySql};
+
+use crate::mysql::setup::{PASSWORD, Proxy, options_at};
+
+pub const RULES: &str = "
+[keys]
+file = \"columns.key\"
+[columns.\"shop.person\"]
+name = { type = \"varchar(20)\" }
+number = { type = \"bigint\", mode = \"equality\", domain = \"n\" }
+small = { type = \"smallint\", mode = \"equality\" }
+whole = { type = \"integer\", mode = \"equality\" }
+born = { type = \"date\", mode = \"equality\" }
+paid = { type = \"decimal(10,2)\" }
+seen = { type = \"timestamp(3)\" }
+note = { type = \"text\" }
+face = { type = \"bytea\" }
+[columns.\"shop.card\"]
+number = { type = \"bigint\", mode = \"equality\", domain = \"n\" }
+";
+
+pub const TABLES: [&str; 3] = [
+    "CREATE TABLE person (id INT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(20) NOT NULL, number \
+     BIGINT UNIQUE, small SMALLINT, whole INT, born DATE DEFAULT NULL, paid DECIMAL(10,2), seen \
+     DATETIME(3), note TEXT, face BLOB, city VARCHAR(10) DEFAULT 'x', KEY by_birth (born, city))",
+    "CREATE TABLE card (number BIGINT NOT NULL, kind CHAR(3), person INT, PRIMARY KEY (number))",
+    "CREATE TABLE plain (id INT PRIMARY KEY, note VARCHAR(20))",
+];
+
+pub struct Lab {
+    pub server: MySql,
+    pub proxy: Proxy,
+    /// Through the proxy, in the database with rules.
+    pub ours: Conn,
+    /// Past it, in the database with plain tables of the same names.
+    pub theirs: Conn,
+}
+
+impl Lab {
+    /// None: the server is not installed.
+    pub fn start(brand: Brand) -> Option<Self> {
+        if !brand.is_installed() {
+            println!("left out: {brand:?} is not installed");
+            return None;
+        }
+        let method = match brand {
+            Brand::MariaDb => {
+                format!("IDENTIFIED VIA mysql_native_password USING PASSWORD('{PASSWORD}')")
+            }
+            Brand::MySql => format!("IDENTIFIED WITH mysql_native_password BY '{PASSWORD}'"),
+        };
+        let sql = format!(
+            "CREATE DATABASE shop;\nCREATE DATABASE twin;\nCREATE USER nat@localhost {method};\n\
+             GRANT ALL ON *.* TO nat@localhost;\n"
+        );
+        let arguments = ["--general-log=1", "--general-log-file=general.log"];
+        let server = MySql::start(brand, &arguments, &[], &sql);
+        let proxy = Proxy::start(&server, RULES);
+        let mut lab = Self {
+            ours: connect(proxy.port(), "shop"),
+            theirs: connect(server.port(), "twin"),
+            proxy,
+            server,
+        };
+        for table in TABLES {
+            lab.theirs.query_drop(table).expect(table);
+            lab.ours.query_drop(table).expect(table);
+        }
+        Some(lab)
+    }
+
+    /// The file with each statement that the server got.
+    pub fn log(&self) -> PathBuf {
+        self.server.folder().join("data/general.log")
+    }
+
+    /// Past the proxy, in the database with rules.
+    pub fn past(&self) -> Conn {
+        connect(self.server.port(), "shop")
+    }
+}
+
+pub fn both() -> impl Iterator<Item = Lab> {
+    [Brand::MariaDb, Brand::MySql]
+        .into_iter()
+        .filter_map(Lab::start)
+}
+
+pub fn connect(port: u16, database: &str) -> Conn {
+    let options: OptsBuilder = options_at(port, "nat").db_name(Some(database));
+    Conn::new(options.stmt_cache_size(0)).expect("it lets in")
+}

@@ -1,0 +1,203 @@
+//! What is refused, and that the session goes on behind it.
+
+use mysql::prelude::Queryable as _;
+use mysql::{Conn, Value};
+
+use super::lab::{Lab, both, connect};
+
+#[track_caller]
+fn assert_refused(client: &mut Conn, text: &str) {
+    let error = client.query_drop(text).expect_err(text);
+    let mysql::Error::MySqlError(own) = &error else {
+        panic!("{text}: {error}");
+    };
+    assert!(own.message.starts_with("strongroom: "), "{text}: {error}");
+    // Programs try again, or connect anew, on these.
+    assert!(
+        ![1213, 1205, 1047, 2006, 2013].contains(&own.code),
+        "{text}: {error}"
+    );
+    let next: Option<i32> = client.query_first("SELECT 5").expect("the session goes on");
+    assert_eq!(next, Some(5), "{text}");
+}
+
+#[test]
+fn what_is_not_proved_safe_is_refused() {
+    for mut lab in both() {
+        let client = &mut lab.ours;
+        client
+            .query_drop("INSERT INTO person (name, number) VALUES ('a', 1)")
+            .expect("a row");
+        for text in [
+            "SELECT * FROM person WHERE name = 'a'",
+            "SELECT * FROM person WHERE number > 1",
+            "SELECT * FROM person ORDER BY number",
+            "SELECT MAX(number) FROM person",
+            "SELECT * FROM person WHERE number = '1abc'",
+            "SELECT number + 1 AS n FROM person",
+            "SELECT * FROM person WHERE name = ''; SELECT 1",
+            "SELECT 1; SELECT * FROM person",
+            "SELECT /*!50000 name */ FROM person",
+            "SELECT number INTO @v FROM person",
+            "SELECT @v := number FROM person",
+            "INSERT INTO person (name, number) SELECT note, id FROM plain",
+            "INSERT INTO plain (id, note) SELECT id, name FROM person",
+            "INSERT IGNORE INTO person (name) VALUES ('x')",
+            "REPLACE INTO person (name) VALUES ('x')",
+            "INSERT INTO person (id, name) VALUES (1, 'x') ON DUPLICATE KEY UPDATE name = 'y'",
+            "INSERT INTO person SET name = 'x'",
+            "UPDATE person SET number = number + 1",
+            "UPDATE person SET name = @v",
+            "UPDATE person SET city = name",
+            "UPDATE person p JOIN plain q ON p.id = q.id SET p.name = 'x'",
+            "UPDATE person SET name = 'x' ORDER BY id LIMIT 1",
+            "DELETE FROM person WHERE name LIKE 'a%'",
+            "ALTER TABLE person ADD COLUMN x INT",
+            "ALTER TABLE person MODIFY name VARCHAR(20)",
+            "CREATE VIEW v AS SELECT * FROM person",
+            "CREATE TABLE copy AS SELECT * FROM person",
+            "CREATE TABLE copy LIKE person",
+            "CREATE TEMPORARY TABLE person (name VARCHAR(20))",
+            "RENAME TABLE plain TO person_old, person TO plain",
+            "CREATE TRIGGER t BEFORE INSERT ON person FOR EACH ROW SET @x = NEW.name",
+            "CREATE PROCEDURE p() INSERT INTO person (name) VALUES ('x')",
+            "LOAD DATA INFILE '/tmp/x' INTO TABLE person",
+            "SELECT * FROM person INTO OUTFILE '/tmp/strongroom-x'",
+            "HANDLER person OPEN",
+            "PREPARE s FROM 'SELECT * FROM person'",
+            "PREPARE s FROM @v",
+            "EXECUTE IMMEDIATE concat('SELECT * FROM pers', 'on')",
+            "SHOW CREATE TABLE person",
+            "SHOW COLUMNS FROM person",
+            "DESCRIBE person",
+            "EXPLAIN SELECT * FROM person",
+            "LOCK TABLES person WRITE",
+            "TABLE person",
+            "SELECT * FROM person WHERE number = ?",
+        ] {
+            assert_refused(client, text);
+        }
+        let count: Option<u64> = client
+            .query_first("SELECT count(*) FROM person")
+            .expect("a row");
+        assert_eq!(count, Some(1));
+    }
+}
+
+#[test]
+fn sessions_whose_texts_are_read_otherwise_are_refused() {
+    let insert = "INSERT INTO person (name) VALUES ('x')";
+    for lab in both() {
+        for (set, refused) in [
+            ("SET sql_mode = ''", insert),
+            (
+                "SET sql_mode = 'NO_ENGINE_SUBSTITUTION'",
+                "SELECT name FROM person",
+            ),
+            (
+                "SET sql_mode = 'HIGH_NOT_PRECEDENCE,STRICT_ALL_TABLES'",
+                insert,
+            ),
+            (
+                "SET sql_mode = 'PAD_CHAR_TO_FULL_LENGTH,STRICT_ALL_TABLES'",
+                insert,
+            ),
+            ("SET NAMES latin1", "INSERT INTO person (name) VALUES ('é')"),
+            ("SET NAMES latin1", "SELECT name FROM person"),
+            ("SET NAMES gbk", insert),
+            ("SET NAMES gbk", "SELECT 1, 'person'"),
+            (
+                "SET character_set_connection = latin1",
+                "INSERT INTO person (name) VALUES ('Ж')",
+            ),
+        ] {
+            let mut client = connect(lab.proxy.port(), "shop");
+            client.query_drop(set).expect(set);
+            let error = client.query_drop(refused).expect_err(refused).to_string();
+            assert!(error.contains("strongroom: "), "{set}; {refused}: {error}");
+            for back in [
+                "SET NAMES utf8mb4",
+                "SET sql_mode = 'STRICT_TRANS_TABLES'",
+                refused,
+            ] {
+                let said = client.query_drop(back);
+                assert!(said.is_ok(), "{set}; {back}: {said:?}");
+            }
+        }
+        let mut client = connect(lab.proxy.port(), "shop");
+        client.query_drop("SET NAMES latin1").expect("it passes");
+        client
+            .query_drop("INSERT INTO person (name, number) VALUES ('x', 70)")
+            .expect("letters of ASCII are the same");
+        let number: Option<u64> = client
+            .query_first("SELECT number FROM person WHERE number = 70")
+            .expect("no text");
+        assert_eq!(number, Some(70));
+    }
+}
+
+#[test]
+fn what_a_session_sets_holds_for_the_next_text() {
+    for lab in both() {
+        let mut client = connect(lab.proxy.port(), "shop");
+        client
+            .query_drop("INSERT INTO person (name, number) VALUES ('a\\\\b', 1)")
+            .expect("a row");
+        client
+            .query_drop("SET sql_mode = 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES,STRICT_ALL_TABLES'")
+            .expect("it passes");
+        client
+            .query_drop("INSERT INTO person (\"name\", number) VALUES ('a\\b', 2)")
+            .expect("a row");
+        let names: Vec<String> = client
+            .query("SELECT \"name\" FROM person ORDER BY id")
+            .expect("rows");
+        assert_eq!(names, ["a\\b", "a\\b"]);
+    }
+}
+
+#[test]
+fn warnings_behind_a_refusal_tell_of_it() {
+    for mut lab in both() {
+        let Lab { ours: client, .. } = &mut lab;
+        assert!(client.query_drop("SELECT MAX(number) FROM person").is_err());
+        let found: Vec<(String, u16, String)> = client.query("SHOW WARNINGS").expect("a row");
+        let [(level, code, message)] = &found[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!((level.as_str(), *code), ("Error", 1235));
+        assert!(message.starts_with("strongroom: "), "{message}");
+        client.query_drop("SELECT 1").expect("it passes");
+        let found: Vec<(String, u16, String)> = client.query("SHOW WARNINGS").expect("none");
+        assert_eq!(found, []);
+    }
+}
+
+#[test]
+fn messages_have_no_sealed_values() {
+    for mut lab in both() {
+        let client = &mut lab.ours;
+        let insert = "INSERT INTO person (name, number) VALUES ('a', 4242424201)";
+        client.query_drop(insert).expect("a row");
+        let said = [
+            client.query_drop(insert).expect_err("it is there"),
+            client
+                .exec_drop(
+                    "INSERT INTO person (name, number) VALUES (?, ?)",
+                    ("a", Value::Int(4_242_424_201)),
+                )
+                .expect_err("it is there"),
+        ];
+        for error in said {
+            let mysql::Error::MySqlError(error) = error else {
+                panic!("{error}");
+            };
+            assert_eq!(error.code, 1062);
+            let message = &error.message;
+            assert!(
+                message.starts_with("Duplicate entry '(a protected value)' for key '"),
+                "{message}"
+            );
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! What sessions do besides their statements: other databases, users and tables.
+
+use mysql::prelude::Queryable as _;
+use mysql::{ChangeUserOpts, Conn, Value};
+
+use super::lab::{Lab, both, connect};
+use crate::mysql::setup::PASSWORD;
+
+const INSERT: &str = "INSERT INTO person (name, number) VALUES ('anna', ?)";
+const QUERY: &str = "SELECT name FROM person WHERE number = ?";
+
+fn name(client: &mut Conn, number: u32) -> Option<String> {
+    client.exec_first(QUERY, (number,)).expect("a query")
+}
+
+#[test]
+fn names_mean_tables_of_the_database_in_use() {
+    for mut lab in both() {
+        lab.ours.exec_drop(INSERT, (1,)).expect("a row");
+        lab.theirs
+            .query_drop("INSERT INTO person (name, number) VALUES ('berta', 1)")
+            .expect("a row");
+        let mut client = connect(lab.proxy.port(), "shop");
+        let prepared = client.prep(QUERY).expect("prepared");
+        let check = |client: &mut Conn| {
+            // Without its database, the name would mean a table that is not protected.
+            let error = client
+                .exec_first::<String, _, _>(QUERY, (1,))
+                .expect_err("refused");
+            assert!(error.to_string().contains("Qualify the name"), "{error}");
+            client
+                .exec_first::<String, _, _>(&prepared, (1,))
+                .expect_err("refused");
+            for (table, wanted) in [("twin.person", "berta"), ("shop.person", "anna")] {
+                let found: Option<String> = client
+                    .query_first(format!("SELECT name FROM {table} WHERE number = 1"))
+                    .expect("it is named");
+                assert_eq!(found.as_deref(), Some(wanted));
+            }
+        };
+        client.query_drop("USE twin").expect("it passes");
+        check(&mut client);
+        client.query_drop("USE shop").expect("it passes");
+        assert_eq!(name(&mut client, 1), Some("anna".to_owned()));
+        client.select_db("twin").expect("it passes");
+        check(&mut client);
+        client.select_db("shop").expect("it passes");
+        assert_eq!(name(&mut client, 1), Some("anna".to_owned()));
+        let again: Option<String> = client.exec_first(&prepared, (1,)).expect("as before");
+        assert_eq!(again, Some("anna".to_owned()));
+    }
+}
+
+#[test]
+fn a_reset_or_another_login_forgets_the_session() {
+    for lab in both() {
+        let mut client = connect(lab.proxy.port(), "twin");
+        client.query_drop("SET sql_mode = ''").expect("it passes");
+        client.query_drop("USE shop").expect("it passes");
+        client
+            .exec_drop(INSERT, (2,))
+            .expect_err("the mode is not strict");
+        client.reset().expect("it is reset");
+        client
+            .exec_drop(INSERT, (2,))
+            .expect("the mode is the server's again");
+        client.query_drop("SET sql_mode = ''").expect("it passes");
+        let other = ChangeUserOpts::new()
+            .with_user(Some("nat".to_owned()))
+            .with_pass(Some(PASSWORD.to_owned()))
+            .with_db_name(Some("shop".to_owned()));
+        client.change_user(other).expect("it is let in");
+        client
+            .exec_drop(INSERT, (3,))
+            .expect("the mode is the server's again");
+        assert_eq!(name(&mut client, 3), Some("anna".to_owned()));
+    }
+}
+
+#[test]
+fn tables_may_come_and_go_through_the_proxy() {
+    for mut lab in both() {
+        let mut other = connect(lab.proxy.port(), "shop");
+        other.exec_drop(INSERT, (1,)).expect("a row");
+        lab.ours
+            .query_drop("DROP TABLE person")
+            .expect("it is dropped");
+        let error = other.exec_drop(INSERT, (2,)).expect_err("it is gone");
+        assert!(error.to_string().contains("1146"), "{error}");
+        lab.ours.query_drop(super::lab::TABLES[0]).expect("a table");
+        other.exec_drop(INSERT, (2,)).expect("a row");
+        assert_eq!(name(&mut other, 2), Some("anna".to_owned()));
+        lab.ours
+            .query_drop("TRUNCATE TABLE person")
+            .expect("it is empty");
+        assert_eq!(name(&mut other, 2), None);
+    }
+}
+
+#[test]
+fn tables_changed_past_the_proxy_are_noticed() {
+    for mut lab in both() {
+        lab.ours.exec_drop(INSERT, (1,)).expect("a row");
+        let mut past = lab.past();
+        past.query_drop("CREATE VIEW staff AS SELECT id, name FROM person")
+            .expect("a view");
+        let mut client = connect(lab.proxy.port(), "shop");
+        wait_for_look();
+        for text in ["SELECT * FROM staff", "UPDATE staff SET name = 'canary'"] {
+            let error = client.query_drop(text).expect_err(text).to_string();
+            assert!(error.contains("1235"), "{error}");
+        }
+        past.query_drop("DROP VIEW staff").expect("it is dropped");
+        past.query_drop("ALTER TABLE person MODIFY name VARCHAR(50)")
+            .expect_err("the guard, or its values, are no texts");
+        past.query_drop("DROP TABLE person").expect("it is dropped");
+        past.query_drop("CREATE TABLE person (name VARCHAR(20), number BIGINT)")
+            .expect("a plain table");
+        wait_for_look();
+        let error = client
+            .exec_drop(INSERT, (2,))
+            .expect_err("it is plain")
+            .to_string();
+        assert!(
+            error.contains("1105") && error.contains("rules and server do not fit"),
+            "{error}"
+        );
+    }
+}
+
+/// Sessions look at the tables this often.
+fn wait_for_look() {
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+}
+
+#[test]
+fn values_moved_past_the_proxy_end_the_session() {
+    for mut lab in both() {
+        let Lab { ours: client, .. } = &mut lab;
+        client.exec_drop(INSERT, (1,)).expect("a row");
+        client.exec_drop(INSERT, (2,)).expect("a row");
+        let before: Vec<Value> = client.query("SELECT number FROM person").expect("rows");
+        assert_eq!(before.len(), 2);
+        let mut past = connect(lab.server.port(), "shop");
+        past.query_drop("UPDATE person SET whole = number WHERE id = 1")
+            .expect("a value of another column");
+        let query = "SELECT whole FROM person WHERE id = 1";
+        let error = lab.ours.query::<Value, _>(query);
+        let error = error.expect_err("it does not open").to_string();
+        assert!(
+            error.contains("1105") && error.contains("does not open"),
+            "{error}"
+        );
+        lab.ours
+            .query_drop("SELECT 1")
+            .expect_err("the session has ended");
+    }
+}
+
+#[test]
+fn the_program_mariadb_sees_plain_values() {
+    for mut lab in both() {
+        lab.ours.exec_drop(INSERT, (1,)).expect("a row");
+        let query = "INSERT INTO person (name) VALUES ('berta'); SELECT 2";
+        lab.proxy.run("nat", &["--ssl"], query).assert_says("2");
+        let query = "SELECT name, number, born FROM person ORDER BY id";
+        let said = lab.proxy.run("nat", &["--ssl"], query);
+        said.assert_says("anna\t1\tNULL\nberta\tNULL\tNULL");
+        let said = lab
+            .proxy
+            .run("nat", &["--ssl"], "SELECT MAX(number) FROM person");
+        said.assert_fails(1235);
+    }
+}

@@ -1,0 +1,395 @@
+//! A session with rules: which commands pass, and what becomes of the others.
+//!
+//! Invariants:
+//! 1. Commands are carried out one after the other, each once it is there as a whole: while the
+//!    server owes an answer, the next command waits.
+//! 2. A text is looked at with the settings that the server itself has named, and the schema that
+//!    is valid now. After what may have changed either, the server is asked before the next text.
+//! 3. A command of which it is not known what the server does with it is refused. No answer has a
+//!    protected column that was not planned.
+//! 4. What is sent for the client passes as it came, or is a text of the planner's with sealed
+//!    values.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use session_core::counters::add;
+use session_core::{Protection, StatementError};
+use wire_mysql::Capabilities;
+use wire_mysql::answer;
+use wire_mysql::capabilities::Status;
+use wire_mysql::column::Column;
+use wire_mysql::command::{Command, kind, write_text};
+use wire_mysql::packet::{self, Header};
+
+use super::answers::{Course, Due, Step, course};
+use super::check_sequence;
+use crate::refusal::Refusal;
+
+mod carried;
+mod columns;
+mod errors;
+mod fill;
+mod preparing;
+mod question;
+mod reply;
+mod settings;
+mod statements;
+mod texts;
+mod values;
+mod view;
+mod warnings;
+
+use preparing::Preparing;
+use question::{Answered, Question};
+use reply::Reply;
+use settings::Settings;
+use statements::{Prepared, Statements};
+use view::View;
+
+/// A command that waits for the proxy's own questions.
+#[derive(Debug)]
+pub(super) struct Pending {
+    payload: Vec<u8>,
+    /// The number of the packet with which its answer begins.
+    sequence: u8,
+}
+
+/// What the session waits for.
+#[derive(Debug)]
+enum Work {
+    /// The client.
+    Nothing,
+    /// The answer to a question of the proxy's own.
+    Asking(Question),
+    /// An answer that passes.
+    Passing(Passing),
+    /// The answer to a planned statement.
+    Replying(Box<Reply>, bool),
+    /// The answer to a planned statement that is prepared.
+    Preparing(Box<Preparing>),
+}
+
+/// A command that has passed to the server.
+#[derive(Debug, Default)]
+struct Passing {
+    changes_schema: bool,
+    /// The statement that is prepared.
+    prepares: Option<Prepared>,
+}
+
+/// What a session with rules knows.
+#[derive(Debug)]
+pub(super) struct Protected {
+    /// None: the server is asked before the next text.
+    settings: Option<Settings>,
+    view: View,
+    statements: Statements,
+    work: Work,
+    pending: Option<Pending>,
+    /// The proxy refused the last statement.
+    refused: Option<Refusal>,
+    /// The number of the server's next packet, where the proxy reads it.
+    server_sequence: u8,
+}
+
+/// The parts of a session that a command reaches.
+pub(super) struct Reach<'a> {
+    pub(super) to_client: &'a mut Vec<u8>,
+    pub(super) to_server: &'a mut Vec<u8>,
+    pub(super) due: &'a mut VecDeque<Due>,
+    pub(super) status: &'a mut Status,
+    pub(super) capabilities: Capabilities,
+}
+
+impl Protected {
+    pub(super) fn new(shared: Arc<Protection>) -> Self {
+        Self {
+            settings: None,
+            view: View::new(shared),
+            statements: Statements::default(),
+            work: Work::Nothing,
+            pending: None,
+            refused: None,
+            server_sequence: 0,
+        }
+    }
+
+    fn shared(&self) -> &Protection {
+        self.view.shared()
+    }
+
+    /// The largest payload of a client, or row with sealed values.
+    pub(super) fn size_max(&self) -> usize {
+        self.shared().field_size_max()
+    }
+
+    /// Whether a command is carried out.
+    pub(super) fn is_busy(&self) -> bool {
+        self.pending.is_some() || !matches!(self.work, Work::Nothing)
+    }
+
+    /// Whether the server's answer is the proxy's to read.
+    pub(super) fn reads_answer(&self) -> bool {
+        matches!(
+            self.work,
+            Work::Asking(_) | Work::Replying(..) | Work::Preparing(_)
+        )
+    }
+
+    /// The number of the packet that the client waits for.
+    pub(super) fn sequence(&self) -> Option<u8> {
+        match &self.work {
+            Work::Replying(reply, _) => Some(reply.sequence),
+            Work::Preparing(preparing) => Some(preparing.sequence),
+            Work::Nothing | Work::Asking(_) | Work::Passing(_) => {
+                self.pending.as_ref().map(|pending| pending.sequence)
+            }
+        }
+    }
+
+    /// Forgets everything about the session: it is as after a login.
+    pub(super) fn reset(&mut self) {
+        self.settings = None;
+        self.statements.clear();
+        self.refused = None;
+    }
+
+    /// Takes a command of the client.
+    ///
+    /// # Errors
+    /// The session cannot go on.
+    pub(super) fn command(
+        &mut self,
+        payload: &[u8],
+        sequence: u8,
+        reach: &mut Reach<'_>,
+    ) -> Result<(), Refusal> {
+        self.pending = Some(Pending {
+            payload: payload.to_vec(),
+            sequence,
+        });
+        self.advance(reach)
+    }
+
+    /// Goes on with the command that waits.
+    fn advance(&mut self, reach: &mut Reach<'_>) -> Result<(), Refusal> {
+        let Some(pending) = self.pending.take() else {
+            return Ok(());
+        };
+        let command = Command::read(&pending.payload)?;
+        if !needs_schema(&command) {
+            return self.carry_out(&pending, reach);
+        }
+        match self.next_question() {
+            Ok(None) => self.carry_out(&pending, reach),
+            Ok(Some(text)) => {
+                self.pending = Some(pending);
+                self.ask(&text, reach);
+                Ok(())
+            }
+            Err(error) => {
+                self.refuse(&error, pending.sequence, reach);
+                Ok(())
+            }
+        }
+    }
+
+    /// What has to be known before a text is looked at.
+    fn next_question(&mut self) -> Result<Option<String>, StatementError> {
+        match &self.settings {
+            None => Ok(Some(settings::QUESTION.to_owned())),
+            Some(settings) => self.view.question(settings),
+        }
+    }
+
+    fn ask(&mut self, text: &str, reach: &mut Reach<'_>) {
+        self.send(|out| write_text(kind::QUERY, text.as_bytes(), out), reach);
+        self.work = Work::Asking(Question::new(self.size_max()));
+    }
+
+    fn send(&mut self, payload: impl FnOnce(&mut Vec<u8>), reach: &mut Reach<'_>) {
+        self.server_sequence = 0;
+        packet::write(&mut self.server_sequence, reach.to_server, payload);
+    }
+
+    /// Takes a payload of the server that is the proxy's to read.
+    ///
+    /// # Errors
+    /// The session cannot go on.
+    pub(super) fn answer(
+        &mut self,
+        (header, payload): (Header, &[u8]),
+        next_sequence: u8,
+        reach: &mut Reach<'_>,
+    ) -> Result<(), Refusal> {
+        let packet = (header, payload);
+        // A server that refuses a payload before it has all of it counts otherwise.
+        if payload.first() != Some(&answer::ERR) {
+            check_sequence(header, self.server_sequence)?;
+        }
+        self.server_sequence = next_sequence;
+        let capabilities = reach.capabilities;
+        match &mut self.work {
+            Work::Nothing | Work::Passing(_) => Ok(()),
+            Work::Asking(question) => match question.take(packet, capabilities, reach.status)? {
+                None => Ok(()),
+                Some(answered) => self.answered(answered, reach),
+            },
+            Work::Replying(reply, changes_schema) => {
+                let changes_schema = *changes_schema;
+                let taken = reply.take(packet, capabilities, reach.status, reach.to_client);
+                if reply.is_damaged {
+                    add(&self.view.shared().counters().values_damaged, 1);
+                }
+                if taken? {
+                    self.work = Work::Nothing;
+                    if changes_schema {
+                        self.shared().forget_all();
+                    }
+                }
+                Ok(())
+            }
+            Work::Preparing(preparing) => {
+                let status = *reach.status;
+                let taken = preparing.take(packet, capabilities, status, reach.to_client);
+                if let Some(prepared) = taken? {
+                    self.work = Work::Nothing;
+                    if let Some((number, prepared)) = prepared {
+                        self.statements.put(number, prepared);
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn answered(&mut self, answered: Answered, reach: &mut Reach<'_>) -> Result<(), Refusal> {
+        self.work = Work::Nothing;
+        let noted = match (answered, &self.settings) {
+            (Answered::Failed(code), _) => {
+                self.view.failed();
+                let message = format!(
+                    "the server does not tell what the proxy must know of the session and its \
+                     tables: error {code}"
+                );
+                Err(StatementError::rules(message))
+            }
+            (Answered::Rows(answer, number), None) => {
+                Settings::read(&answer, number).map(|settings| self.settings = Some(settings))
+            }
+            (Answered::Rows(answer, _), Some(settings)) => self.view.answered(answer, settings),
+        };
+        match (noted, &self.pending) {
+            (Ok(()), _) => self.advance(reach),
+            (Err(_), Some(pending)) if is_way_out(&pending.payload) => {
+                let Some(pending) = self.pending.take() else {
+                    return Ok(());
+                };
+                self.settings = None;
+                self.pass(&pending, Passing::default(), reach);
+                Ok(())
+            }
+            (Err(error), pending) => {
+                let sequence = pending.as_ref().map_or(1, |pending| pending.sequence);
+                self.pending = None;
+                self.refuse(&error, sequence, reach);
+                Ok(())
+            }
+        }
+    }
+
+    /// Passes a command as it came.
+    fn pass(&mut self, pending: &Pending, passing: Passing, reach: &mut Reach<'_>) {
+        let payload = &pending.payload;
+        if passing.changes_schema {
+            self.shared().forget_all();
+        }
+        self.send(|out| out.extend_from_slice(payload), reach);
+        let first = payload.first().copied().unwrap_or_default();
+        if let Course::Answer(step) = course(first) {
+            reach.due.push_back(Due {
+                step,
+                first_sequence: Some(pending.sequence),
+            });
+            self.work = Work::Passing(passing);
+        }
+    }
+
+    /// Notes a packet of an answer that passes.
+    ///
+    /// # Errors
+    /// It has a protected column.
+    pub(super) fn passes(&mut self, step: Step, payload: &[u8]) -> Result<(), Refusal> {
+        let is_error = payload.first() == Some(&answer::ERR);
+        match (step, &mut self.work) {
+            _ if is_error => Ok(()),
+            (Step::Columns(_) | Step::PreparedColumns(_), _) => {
+                let column = Column::read(payload)?;
+                let checked = match self.view.loaded() {
+                    Some(loaded) => columns::check_plain(&column, &loaded.schema),
+                    // Only what reads no table passes without a schema.
+                    None => Ok(()),
+                };
+                checked.map_err(|error| errors::refusal(&error))
+            }
+            (Step::Prepared, Work::Passing(passing)) => {
+                let number = answer::Prepared::read(payload)?.statement;
+                if let Some(prepared) = passing.prepares.take() {
+                    self.statements.put(number, prepared);
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes that an answer that passes has ended.
+    pub(super) fn passed(&mut self) {
+        if let Work::Passing(passing) = std::mem::replace(&mut self.work, Work::Nothing)
+            && passing.changes_schema
+        {
+            self.shared().forget_all();
+        }
+    }
+
+    /// Notes that the session ends. A statement under way may go on at the server.
+    pub(super) fn end(&mut self) {
+        let changes_schema = match &self.work {
+            Work::Replying(_, changes_schema) => *changes_schema,
+            Work::Passing(passing) => passing.changes_schema,
+            Work::Nothing | Work::Asking(_) | Work::Preparing(_) => false,
+        };
+        if changes_schema {
+            self.shared().forget_all();
+        }
+        self.work = Work::Nothing;
+        self.pending = None;
+    }
+
+    /// Answers a command with an error.
+    fn refuse(&mut self, error: &StatementError, sequence: u8, reach: &mut Reach<'_>) {
+        self.refuse_as(errors::refusal(error), sequence, reach);
+    }
+
+    fn refuse_as(&mut self, refusal: Refusal, mut sequence: u8, reach: &mut Reach<'_>) {
+        add(&self.shared().counters().statements_refused, 1);
+        refusal.write(&mut sequence, reach.to_client);
+        self.refused = Some(refusal);
+        self.work = Work::Nothing;
+    }
+}
+
+/// Whether settings and schema must be known for a command.
+fn needs_schema(command: &Command<'_>) -> bool {
+    match command {
+        Command::Query(text) => !texts::is_frame(text),
+        Command::Prepare(_) | Command::Execute(_) => true,
+        _ => false,
+    }
+}
+
+/// Whether a command passes where nothing can be known of the session.
+fn is_way_out(payload: &[u8]) -> bool {
+    matches!(Command::read(payload), Ok(Command::Query(text)) if texts::sets_names(text))
+}

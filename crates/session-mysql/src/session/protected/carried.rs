@@ -1,0 +1,253 @@
+//! How commands are carried out.
+
+use std::sync::Arc;
+
+use session_core::StatementError;
+use session_core::plans::TextPlan;
+use wire_mysql::command::{Command, Fetch, kind, write_text};
+use wire_mysql::execute::Head;
+
+use super::preparing::Preparing;
+use super::reply::Reply;
+use super::statements::{Kind, Prepared, execution, translated};
+use super::texts::{self, Decision};
+use super::warnings;
+use super::{Passing, Pending, Protected, Reach, Work, fill};
+use crate::refusal::{Reason, Refusal};
+
+impl Protected {
+    /// Carries out a command for which all is known.
+    pub(super) fn carry_out(
+        &mut self,
+        pending: &Pending,
+        reach: &mut Reach<'_>,
+    ) -> Result<(), Refusal> {
+        match Command::read(&pending.payload)? {
+            Command::Query(text) => self.query(text, pending, reach),
+            Command::Prepare(text) => self.prepare(text, pending, reach),
+            Command::Execute(body) => return self.execute(body, pending, reach),
+            Command::SendLongData(piece) => match self.statements.find(piece.statement) {
+                Ok(prepared) if prepared.passes() => self.pass(pending, Passing::default(), reach),
+                // It has no answer: the execution has one.
+                _ => self.statements.keep(&piece, self.size_max()),
+            },
+            Command::Close(number) => {
+                self.statements.remove(number);
+                self.pass(pending, Passing::default(), reach);
+            }
+            Command::ResetStatement(number) => {
+                if let Ok(prepared) = self.statements.find(number) {
+                    prepared.reset();
+                }
+                self.pass(pending, Passing::default(), reach);
+            }
+            Command::Fetch(Fetch { statement, .. }) => match self.statements.find(statement) {
+                Ok(prepared) if prepared.passes() => self.pass(pending, Passing::default(), reach),
+                Ok(_) => self.refuse_as(no_cursor(), pending.sequence, reach),
+                Err(refusal) => self.refuse_as(refusal, pending.sequence, reach),
+            },
+            Command::InitDb(_) => {
+                self.settings = None;
+                self.pass(pending, Passing::default(), reach);
+            }
+            Command::ResetConnection => {
+                self.reset();
+                self.pass(pending, Passing::default(), reach);
+            }
+            Command::SetOption(_)
+            | Command::Ping
+            | Command::Statistics
+            | Command::ProcessKill(_)
+            | Command::Other(kind::REFRESH | kind::SHUTDOWN | kind::DEBUG | kind::PROCESS_INFO) => {
+                self.pass(pending, Passing::default(), reach)
+            }
+            Command::Quit | Command::ChangeUser(_) | Command::Other(_) => {
+                self.refuse_as(not_with_rules(), pending.sequence, reach);
+            }
+        }
+        Ok(())
+    }
+
+    fn decide(&self, text: &[u8]) -> Result<Decision, StatementError> {
+        match (&self.settings, self.view.loaded()) {
+            (Some(settings), Some(loaded)) => texts::decide(text, settings, loaded, self.shared()),
+            _ => Err(StatementError::defect("nothing is known of the session")),
+        }
+    }
+
+    fn query(&mut self, text: &[u8], pending: &Pending, reach: &mut Reach<'_>) {
+        if texts::asks_for_warnings(text)
+            && let Some(refused) = &self.refused
+        {
+            warnings::write(refused, pending.sequence, reach);
+            return;
+        }
+        self.refused = None;
+        if texts::is_frame(text) {
+            return self.pass(pending, Passing::default(), reach);
+        }
+        let decided = self.decide(text).and_then(|decision| match decision {
+            Decision::Passes(effects) => Ok((None, effects)),
+            Decision::Planned(plan) => {
+                let own = translated(&plan).ok_or_else(StatementError::other_plan)?;
+                let text = fill::text(own, &plan.loaded)?;
+                let effects = plan.planned[0].plan.effects().clone();
+                Ok((Some((plan, text)), effects))
+            }
+        });
+        match decided {
+            Err(error) => self.refuse(&error, pending.sequence, reach),
+            Ok((None, effects)) => self.pass_with(&effects, pending, None, reach),
+            Ok((Some((plan, text)), effects)) => {
+                self.send(|out| write_text(kind::QUERY, text.as_bytes(), out), reach);
+                self.reply(plan, effects.changes_schema, false, pending.sequence);
+            }
+        }
+    }
+
+    /// Waits for the answer to a planned statement.
+    fn reply(&mut self, plan: Arc<TextPlan>, changes_schema: bool, is_binary: bool, sequence: u8) {
+        let Some(settings) = &self.settings else {
+            return;
+        };
+        let reply = Reply::new(plan, settings.results, is_binary, sequence);
+        self.work = Work::Replying(Box::new(reply), changes_schema);
+    }
+
+    /// Passes a text with what it may change.
+    fn pass_with(
+        &mut self,
+        effects: &sql_plan::Effects,
+        pending: &Pending,
+        prepares: Option<Prepared>,
+        reach: &mut Reach<'_>,
+    ) {
+        // A text that is only prepared changes nothing yet.
+        let is_run = prepares.is_none();
+        if is_run && effects.changes_settings {
+            self.settings = None;
+        }
+        let passing = Passing {
+            changes_schema: is_run && effects.changes_schema,
+            prepares,
+        };
+        self.pass(pending, passing, reach);
+    }
+
+    fn prepare(&mut self, text: &[u8], pending: &Pending, reach: &mut Reach<'_>) {
+        self.refused = None;
+        self.statements.begin();
+        let version = self.view.loaded().map_or(0, |loaded| loaded.version);
+        let decided = self.decide(text);
+        match decided {
+            Err(error) => self.refuse(&error, pending.sequence, reach),
+            Ok(Decision::Passes(effects)) => {
+                let prepared = Prepared::new(text, Kind::Passes(effects.clone()), version);
+                self.pass_with(&effects, pending, Some(prepared), reach);
+            }
+            Ok(Decision::Planned(plan)) => {
+                let (Some(own), Some(settings)) = (translated(&plan), &self.settings) else {
+                    return self.refuse(&StatementError::other_plan(), pending.sequence, reach);
+                };
+                let (sent, slots) = fill::prepared_text(own);
+                let results = settings.results;
+                let kind = Kind::Planned(plan, slots);
+                let prepared = Prepared::new(text, kind, version);
+                self.send(
+                    |out| write_text(kind::STMT_PREPARE, sent.as_bytes(), out),
+                    reach,
+                );
+                let preparing = Preparing::new(prepared, results, pending.sequence);
+                self.work = Work::Preparing(Box::new(preparing));
+            }
+        }
+    }
+
+    fn execute(
+        &mut self,
+        body: &[u8],
+        pending: &Pending,
+        reach: &mut Reach<'_>,
+    ) -> Result<(), Refusal> {
+        self.refused = None;
+        let head = Head::read(body)?;
+        let number = self.statements.number(head.statement);
+        if let Err(refusal) = self.statements.find(number) {
+            self.refuse_as(refusal, pending.sequence, reach);
+            return Ok(());
+        }
+        if let Err(error) = self.check_prepared(number) {
+            self.refuse(&error, pending.sequence, reach);
+            return Ok(());
+        }
+        let prepared = self.statements.find(number)?;
+        let plan = match &prepared.kind {
+            Kind::Passes(effects) => {
+                let effects = effects.clone();
+                self.pass_with(&effects, pending, None, reach);
+                return Ok(());
+            }
+            Kind::Planned(plan, _) => Arc::clone(plan),
+        };
+        let Some(settings) = &self.settings else {
+            return Ok(());
+        };
+        match execution(prepared, (number, body), settings)? {
+            Err(error) => self.refuse(&error, pending.sequence, reach),
+            Ok(command) => {
+                let changes_schema = plan.planned[0].plan.effects().changes_schema;
+                self.send(|out| out.extend_from_slice(&command), reach);
+                self.reply(plan, changes_schema, true, pending.sequence);
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that a prepared statement still means what it did, where the schema or the settings
+    /// have changed.
+    fn check_prepared(&mut self, number: u32) -> Result<(), StatementError> {
+        let version = self.view.loaded().map_or(0, |loaded| loaded.version);
+        let Ok(prepared) = self.statements.find(number) else {
+            return Ok(());
+        };
+        if prepared.version == version {
+            return Ok(());
+        }
+        let text = prepared.text.clone();
+        let decided = self.decide(&text)?;
+        let Ok(prepared) = self.statements.find(number) else {
+            return Ok(());
+        };
+        match (&mut prepared.kind, decided) {
+            (Kind::Passes(_), Decision::Passes(_)) => {}
+            (Kind::Planned(own, _), Decision::Planned(now)) if now.means_the_same(own) => {
+                *own = now
+            }
+            _ => {
+                let message = "a statement was prepared when its tables, the database or the SQL \
+                               mode were others";
+                let error = StatementError::unsupported(message);
+                return Err(error.hint("Prepare it again."));
+            }
+        }
+        prepared.version = version;
+        Ok(())
+    }
+}
+
+/// `ER_STMT_HAS_NO_OPEN_CURSOR`
+fn no_cursor() -> Refusal {
+    Refusal::new(
+        Reason::Statement(1421, *b"HY000"),
+        "rows of protected tables come at once, without a cursor",
+    )
+}
+
+fn not_with_rules() -> Refusal {
+    Refusal::new(
+        Reason::NotSupported,
+        "this command does not pass a proxy with rules; send a statement in its place (SHOW \
+         COLUMNS, CREATE DATABASE), and connect to the server itself for replication, cloning and \
+         bulk execution",
+    )
+}

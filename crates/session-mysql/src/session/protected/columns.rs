@@ -1,0 +1,170 @@
+//! Columns of answers: whether they are what was planned, and what clients see of them.
+
+use column_value::LogicalType;
+use session_core::{Fault, StatementError};
+use sql_plan::{ColumnId, Output, OutputKind};
+use sql_rewrite::{Dialect, ProtectedColumn, Schema};
+use sqlstate::SqlState;
+use wire_mysql::column::{BINARY, Column, flag};
+use wire_mysql::value::FieldType;
+
+use super::settings::Results;
+
+/// The protected column whose sealed values an output has.
+pub(super) fn sealed(output: &Output) -> Option<ColumnId> {
+    match output.kind {
+        OutputKind::Sealed(id) => Some(id),
+        OutputKind::Plain | OutputKind::Gathered(..) => None,
+    }
+}
+
+/// Checks that a column of an answer has no sealed values. Definitions name the table and the
+/// column itself, also through views and other names.
+///
+/// # Errors
+/// It has: the plan, or the schema, is not right.
+pub(super) fn check_plain(column: &Column<'_>, schema: &Schema) -> Result<(), StatementError> {
+    let folds = matches!(schema.dialect, Dialect::MySql(own) if own.folds_tables);
+    let is_name = |own: &str, found: &[u8]| match folds {
+        true => own.as_bytes().eq_ignore_ascii_case(found),
+        false => own.as_bytes() == found,
+    };
+    let mut protected = schema.protected.iter();
+    let found = protected.find(|own| {
+        own.column
+            .as_bytes()
+            .eq_ignore_ascii_case(column.original_name)
+            && is_name(&own.table, column.original_table)
+            && is_name(&own.schema, column.schema)
+    });
+    match found {
+        None => Ok(()),
+        Some(own) => Err(other_answer(
+            own,
+            "the answer has it where it was not planned",
+        )),
+    }
+}
+
+/// What the client sees of a column of sealed values.
+///
+/// # Errors
+/// It is another column.
+pub(super) fn shown<'a>(
+    column: Column<'a>,
+    own: &ProtectedColumn,
+    results: Results,
+) -> Result<Column<'a>, StatementError> {
+    let is_same = column
+        .original_name
+        .eq_ignore_ascii_case(own.column.as_bytes())
+        && column
+            .original_table
+            .eq_ignore_ascii_case(own.table.as_bytes())
+        && column.schema.eq_ignore_ascii_case(own.schema.as_bytes());
+    if !is_same {
+        return Err(other_answer(
+            own,
+            "the answer has another column in its place",
+        ));
+    }
+    let is_binary = matches!(
+        column.kind,
+        FieldType::VAR_STRING | FieldType::BLOB | FieldType::MEDIUM_BLOB | FieldType::LONG_BLOB
+    ) && column.character_set == BINARY;
+    if !is_binary {
+        return Err(other_answer(
+            own,
+            "its type in the server is no longer that of sealed values",
+        ));
+    }
+    let kept = column.flags & !(flag::BLOB | flag::BINARY);
+    let form = form(own.logical, results);
+    Ok(Column {
+        character_set: form.character_set,
+        length: form.length,
+        kind: form.kind,
+        flags: kept | form.flags,
+        decimals: form.decimals,
+        ..column
+    })
+}
+
+fn other_answer(own: &ProtectedColumn, what: &str) -> StatementError {
+    let message = format!(
+        "{}.{}.{}: {what}. The session ends, since tables were changed without the proxy",
+        own.schema, own.table, own.column
+    );
+    StatementError {
+        ends_session: true,
+        ..StatementError::new(Fault::Server, SqlState::CONFIG_FILE_ERROR, message)
+    }
+}
+
+struct Form {
+    kind: FieldType,
+    length: u32,
+    character_set: u16,
+    flags: u16,
+    decimals: u8,
+}
+
+/// What the server says of a plain column of a type.
+fn form(logical: LogicalType, results: Results) -> Form {
+    let number = |kind, length| Form {
+        kind,
+        length,
+        character_set: BINARY,
+        flags: 0,
+        decimals: 0,
+    };
+    let text = |kind, length: u32, flags| Form {
+        kind,
+        length,
+        character_set: results.number,
+        flags,
+        decimals: 0,
+    };
+    let moment = |kind, length, decimals| Form {
+        kind,
+        length,
+        character_set: BINARY,
+        flags: flag::BINARY,
+        decimals,
+    };
+    match logical {
+        LogicalType::SmallInt => number(FieldType::SHORT, 6),
+        LogicalType::Integer => number(FieldType::LONG, 11),
+        LogicalType::BigInt => number(FieldType::LONGLONG, 20),
+        LogicalType::Numeric(limits) => {
+            let (precision, scale) = limits.unwrap_or((65, 30));
+            let point = u32::from(scale > 0);
+            Form {
+                // A sign, and a point.
+                decimals: u8::try_from(scale).unwrap_or(u8::MAX),
+                ..number(FieldType::NEWDECIMAL, u32::from(precision) + 1 + point)
+            }
+        }
+        LogicalType::Date => moment(FieldType::DATE, 10, 0),
+        LogicalType::Timestamp(digits) => {
+            let digits = digits.unwrap_or(0);
+            let part = if digits > 0 { u32::from(digits) + 1 } else { 0 };
+            moment(FieldType::DATETIME, 19 + part, digits)
+        }
+        LogicalType::Varchar(letters) => {
+            let letters = letters.unwrap_or(u32::from(u16::MAX));
+            text(FieldType::VAR_STRING, letters * results.letter_size(), 0)
+        }
+        LogicalType::Text => {
+            let length = u32::from(u16::MAX) * results.letter_size();
+            text(FieldType::BLOB, length, flag::BLOB)
+        }
+        _ => Form {
+            kind: FieldType::BLOB,
+            length: u16::MAX.into(),
+            character_set: BINARY,
+            flags: flag::BLOB | flag::BINARY,
+            decimals: 0,
+        },
+    }
+}

@@ -1,0 +1,270 @@
+//! Constants and parameters on their way into statements: read by the types of their columns, and
+//! sealed.
+
+use std::fmt::Write as _;
+
+use column_value::LogicalType;
+use semantics_mysql::{Given, matched, stored};
+use session_core::{Loaded, StatementError};
+use sql_plan::{ColumnId, Form, Hole, Literal, Piece, Purpose, Source, Translated};
+use sqlstate::SqlState;
+use wire_mysql::execute::ParameterType;
+use wire_mysql::value::{DateTime, FieldType, Value};
+
+use super::settings::{Letters, Settings};
+
+/// Sealed, it is compared with, and equal to no value of a column: it is shorter than each.
+const NO_VALUE: &[u8] = &[2, 1];
+
+/// The text that the server gets for a text without parameters.
+///
+/// # Errors
+/// A constant is no value of its column, or the text has parameters.
+pub(super) fn text(translated: &Translated, loaded: &Loaded) -> Result<String, StatementError> {
+    let mut text = String::new();
+    for piece in &translated.template.pieces {
+        let hole = match piece {
+            Piece::Text(part) => {
+                text.push_str(part);
+                continue;
+            }
+            Piece::Hole(number) => &translated.holes[*number],
+        };
+        match literal(hole, loaded)? {
+            None => text.push_str("NULL"),
+            Some(sealed) => {
+                text.push_str("x'");
+                for byte in sealed {
+                    write!(text, "{byte:02x}").expect("a String takes everything");
+                }
+                text.push('\'');
+            }
+        }
+    }
+    Ok(text)
+}
+
+/// The text with `?` for each hole, and the hole of each of them.
+pub(super) fn prepared_text(translated: &Translated) -> (String, Vec<usize>) {
+    let (mut text, mut slots) = (String::new(), Vec::new());
+    for piece in &translated.template.pieces {
+        match piece {
+            Piece::Text(part) => text.push_str(part),
+            Piece::Hole(number) => {
+                text.push('?');
+                slots.push(*number);
+            }
+        }
+    }
+    (text, slots)
+}
+
+/// The sealed constant of a hole. None: NULL.
+///
+/// # Errors
+/// It is no value of its column, or there is none.
+pub(super) fn literal(hole: &Hole, loaded: &Loaded) -> Result<Option<Vec<u8>>, StatementError> {
+    let Form::Sealed(column, purpose) = hole.form else {
+        return Err(without_values());
+    };
+    let given = match &hole.source {
+        Source::Literal(Literal::Null) => return Ok(None),
+        Source::Literal(Literal::Number(digits)) => Given::Number(digits),
+        Source::Literal(Literal::Text(text)) => Given::Text(text),
+        Source::Parameter(_) => return Err(without_values()),
+        _ => return Err(StatementError::other_plan()),
+    };
+    seal(loaded, (column, purpose), given).map(Some)
+}
+
+fn without_values() -> StatementError {
+    StatementError::statement(
+        SqlState::SYNTAX_ERROR,
+        "the text has parameters, and was not prepared",
+    )
+}
+
+/// Seals a value for its purpose in a column.
+fn seal(
+    loaded: &Loaded,
+    (column, purpose): (ColumnId, Purpose),
+    given: Given<'_>,
+) -> Result<Vec<u8>, StatementError> {
+    let own = loaded.schema.column(column);
+    let value = match purpose {
+        Purpose::Store => stored(given, own.logical).map(Some),
+        Purpose::Match => matched(given, own.logical),
+        Purpose::Bound => return Err(StatementError::other_plan()),
+    };
+    let sealed = value.and_then(|value| {
+        let mut out = Vec::new();
+        match value {
+            Some(value) => loaded.sealer.seal(column, purpose, &value, &mut out)?,
+            None => out.extend_from_slice(NO_VALUE),
+        }
+        Ok(out)
+    });
+    sealed.map_err(|error| {
+        let error = StatementError::from(error);
+        StatementError {
+            message: format!(
+                "protected column {}.{}: {}",
+                own.table, own.column, error.message
+            ),
+            ..error
+        }
+    })
+}
+
+/// A parameter of a prepared statement, as the client has bound it.
+pub(super) struct Bound<'a> {
+    pub(super) kind: ParameterType,
+    pub(super) value: Value<'a>,
+}
+
+/// The sealed value of a parameter. None: NULL.
+///
+/// # Errors
+/// It is no value of its column, or of a type that is not understood there.
+pub(super) fn parameter(
+    bound: &Bound<'_>,
+    (column, purpose): (ColumnId, Purpose),
+    settings: &Settings,
+    loaded: &Loaded,
+) -> Result<Option<Vec<u8>>, StatementError> {
+    let own = loaded.schema.column(column);
+    let other_kind = || {
+        StatementError::unsupported(format!(
+            "a parameter of this type beside protected column {}.{}",
+            own.table, own.column
+        ))
+        .hint("Pass a value of the column's own type, or a text.")
+    };
+    let mut memory = String::new();
+    let given = match bound.value {
+        Value::Null => return Ok(None),
+        Value::Bytes(bytes) => return of_bytes(bytes, bound, (column, purpose), settings, loaded),
+        Value::Float(_) | Value::Double(_) if purpose != Purpose::Store => return Err(other_kind()),
+        // The server, too, stores the shortest digits that stand for the number.
+        Value::Float(number) => decimal(f64::from(number), own.logical, &mut memory),
+        Value::Double(number) => decimal(number, own.logical, &mut memory),
+        Value::DateTime(moment) => moment_text(moment, bound.kind.kind, own.logical, &mut memory),
+        Value::Time(_) => None,
+        Value::Tiny(bits) => whole(
+            bound.kind,
+            i64::from(bits as i8),
+            u64::from(bits),
+            &mut memory,
+        ),
+        Value::Short(bits) => whole(
+            bound.kind,
+            i64::from(bits as i16),
+            u64::from(bits),
+            &mut memory,
+        ),
+        Value::Long(bits) => whole(
+            bound.kind,
+            i64::from(bits as i32),
+            u64::from(bits),
+            &mut memory,
+        ),
+        Value::LongLong(bits) => whole(bound.kind, bits as i64, bits, &mut memory),
+    };
+    seal(loaded, (column, purpose), given.ok_or_else(other_kind)?).map(Some)
+}
+
+fn whole<'m>(
+    kind: ParameterType,
+    signed: i64,
+    unsigned: u64,
+    memory: &'m mut String,
+) -> Option<Given<'m>> {
+    *memory = match kind.is_unsigned {
+        true => unsigned.to_string(),
+        false => signed.to_string(),
+    };
+    Some(Given::Number(memory))
+}
+
+fn decimal(number: f64, logical: LogicalType, memory: &mut String) -> Option<Given<'_>> {
+    /// Beyond it the server writes an exponent, and digits may be others.
+    const SIZE_MAX: f64 = 1e15;
+    let is_decimal = matches!(logical, LogicalType::Numeric(_));
+    if !is_decimal || !number.is_finite() || number.abs() >= SIZE_MAX {
+        return None;
+    }
+    *memory = number.to_string();
+    Some(Given::Number(memory))
+}
+
+/// A date for a column of dates, and a moment for one of moments.
+fn moment_text(
+    moment: DateTime,
+    kind: FieldType,
+    logical: LogicalType,
+    memory: &mut String,
+) -> Option<Given<'_>> {
+    let DateTime {
+        year, month, day, ..
+    } = moment;
+    *memory = format!("{year:04}-{month:02}-{day:02}");
+    let has_time = kind != FieldType::DATE
+        && (
+            moment.hour,
+            moment.minute,
+            moment.second,
+            moment.microsecond,
+        ) != (0, 0, 0, 0);
+    match logical {
+        LogicalType::Date if !has_time => {}
+        LogicalType::Timestamp(_) => write!(
+            memory,
+            " {:02}:{:02}:{:02}.{:06}",
+            moment.hour, moment.minute, moment.second, moment.microsecond
+        )
+        .expect("a String takes everything"),
+        _ => return None,
+    }
+    Some(Given::Text(memory))
+}
+
+/// A text, bytes, or the digits of a decimal number.
+fn of_bytes(
+    bytes: &[u8],
+    bound: &Bound<'_>,
+    (column, purpose): (ColumnId, Purpose),
+    settings: &Settings,
+    loaded: &Loaded,
+) -> Result<Option<Vec<u8>>, StatementError> {
+    let own = loaded.schema.column(column);
+    let is_binary = matches!(
+        bound.kind.kind,
+        FieldType::TINY_BLOB | FieldType::MEDIUM_BLOB | FieldType::LONG_BLOB | FieldType::BLOB
+    );
+    let is_unchanged = is_binary
+        || (settings.client, settings.connection) == (Letters::Utf8, Letters::Utf8)
+        || bytes.is_ascii();
+    let text = std::str::from_utf8(bytes).ok();
+    let given = match (own.logical, text) {
+        (LogicalType::Bytes, _) if is_unchanged => Given::Bytes(bytes),
+        (LogicalType::Bytes, _) => return Err(other_letters()),
+        (_, Some(digits))
+            if matches!(bound.kind.kind, FieldType::DECIMAL | FieldType::NEWDECIMAL) =>
+        {
+            Given::Number(digits)
+        }
+        (_, Some(text)) if settings.client.has(text) && settings.connection.has(text) => {
+            Given::Text(text)
+        }
+        _ => return Err(other_letters()),
+    };
+    seal(loaded, (column, purpose), given).map(Some)
+}
+
+fn other_letters() -> StatementError {
+    StatementError::unsupported(
+        "a parameter over a protected column with letters that are not UTF-8, or not of the \
+         character set of the session,",
+    )
+    .hint("Use SET NAMES utf8mb4, and send UTF-8.")
+}

@@ -1,0 +1,213 @@
+//! The answer to a statement of the proxy's own text, as the client gets it: definitions are those
+//! of the declared types, values are opened, and messages have no sealed values.
+
+use std::sync::Arc;
+
+use session_core::StatementError;
+use session_core::plans::TextPlan;
+use sql_plan::{Output, Plan};
+use wire_mysql::answer::{self, ErrorPacket};
+use wire_mysql::capabilities::Status;
+use wire_mysql::column::Column;
+use wire_mysql::packet::{self, Header};
+use wire_mysql::row::{BinaryRow, TextRow, write_binary, write_text};
+use wire_mysql::value::{FieldType, Value};
+use wire_mysql::{Capabilities, Malformed};
+
+use super::super::answers::{Need, Step, need};
+use super::columns::{self, sealed};
+use super::errors::{refusal, without_values};
+use super::settings::Results;
+use super::values::Opened;
+use crate::refusal::{Reason, Refusal};
+
+/// An answer that is due, and is not passed on as it is.
+#[derive(Debug)]
+pub(super) struct Reply {
+    plan: Arc<TextPlan>,
+    results: Results,
+    /// Whether rows have the binary form.
+    is_binary: bool,
+    step: Step,
+    /// Types of the columns so far, as the server has them.
+    types: Vec<FieldType>,
+    /// The number of the client's next packet.
+    pub(super) sequence: u8,
+    /// A value did not open.
+    pub(super) is_damaged: bool,
+}
+
+/// Columns of the answer to a plan. Empty: none has sealed values.
+pub(super) fn outputs(plan: &TextPlan) -> &[Output] {
+    match plan.planned.first().map(|one| &one.plan) {
+        Some(Plan::One(translated, _)) => &translated.outputs,
+        _ => &[],
+    }
+}
+
+/// A definition as the client gets it.
+///
+/// # Errors
+/// It is not what was planned.
+pub(super) fn definition(
+    payload: &[u8],
+    index: usize,
+    plan: &TextPlan,
+    results: Results,
+) -> Result<Vec<u8>, Refusal> {
+    let column = Column::read(payload)?;
+    let output = outputs(plan).get(index);
+    let schema = &plan.loaded.schema;
+    let mut shown = match output.and_then(sealed) {
+        Some(id) => columns::shown(column, schema.column(id), results),
+        None => columns::check_plain(&column, schema).map(|()| column),
+    }
+    .map_err(|error| refusal(&error))?;
+    if let Some(name) = output.and_then(|output| output.name.as_ref()) {
+        shown.name = name.as_bytes();
+    }
+    let mut out = Vec::new();
+    shown.write(&mut out);
+    Ok(out)
+}
+
+/// Checks that an answer has as many columns as were planned.
+///
+/// # Errors
+/// It has others.
+pub(super) fn check_count(count: u64, plan: &TextPlan) -> Result<(), Refusal> {
+    let planned = outputs(plan).len();
+    match planned == 0 || u64::try_from(planned) == Ok(count) {
+        true => Ok(()),
+        false => Err(refusal(&StatementError::other_columns())),
+    }
+}
+
+impl Reply {
+    pub(super) fn new(
+        plan: Arc<TextPlan>,
+        results: Results,
+        is_binary: bool,
+        sequence: u8,
+    ) -> Self {
+        Self {
+            plan,
+            results,
+            is_binary,
+            step: Step::Result,
+            types: Vec::new(),
+            sequence,
+            is_damaged: false,
+        }
+    }
+
+    /// Takes a payload of the server, and writes what the client gets. Gives whether it was the
+    /// last.
+    ///
+    /// # Errors
+    /// The session cannot go on.
+    pub(super) fn take(
+        &mut self,
+        (header, payload): (Header, &[u8]),
+        capabilities: Capabilities,
+        status: &mut Status,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, Refusal> {
+        let first = payload.first().copied();
+        let need = need(self.step, header, first, capabilities).ok_or(Malformed)?;
+        let next = match need {
+            Need::Whole if first == Some(answer::ERR) => {
+                self.error(payload, out)?;
+                None
+            }
+            Need::Whole => {
+                let next = self.step.read(payload, capabilities, status)?;
+                if let Some(Step::Columns(count)) = next {
+                    check_count(count, &self.plan)?;
+                }
+                packet::write_bytes(payload, &mut self.sequence, out);
+                next
+            }
+            Need::Nothing => {
+                match self.step {
+                    Step::Columns(_) => self.column(payload, out)?,
+                    Step::Rows => self.rows(payload, out)?,
+                    _ => return Err(Malformed.into()),
+                }
+                self.step.passed(capabilities)
+            }
+        };
+        match next {
+            Some(step) => {
+                self.step = step;
+                Ok(false)
+            }
+            None => Ok(true),
+        }
+    }
+
+    fn error(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Refusal> {
+        let error = ErrorPacket::read(payload)?;
+        let message = without_values(&error);
+        let shown = ErrorPacket {
+            message: &message,
+            ..error
+        };
+        packet::write(&mut self.sequence, out, |out| shown.write(out));
+        Ok(())
+    }
+
+    fn column(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Refusal> {
+        let shown = definition(payload, self.types.len(), &self.plan, self.results)?;
+        self.types.push(Column::read(payload)?.kind);
+        packet::write_bytes(&shown, &mut self.sequence, out);
+        Ok(())
+    }
+
+    fn rows(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Refusal> {
+        let taken = self.row(payload, out);
+        self.is_damaged = matches!(&taken, Err(own) if matches!(own.reason, Reason::Statement(..)));
+        taken
+    }
+
+    fn row(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Refusal> {
+        let outputs = outputs(&self.plan);
+        if outputs.iter().all(|output| sealed(output).is_none()) {
+            packet::write_bytes(payload, &mut self.sequence, out);
+            return Ok(());
+        }
+        let open = |output: &Output, bytes: &[u8]| {
+            sealed(output).map(|id| Opened::new(&self.plan.loaded, id, bytes, self.results))
+        };
+        if !self.is_binary {
+            let row = TextRow::read(payload, self.types.len())?;
+            let mut texts = Vec::new();
+            for (output, value) in outputs.iter().zip(row.iter()) {
+                match value.and_then(|bytes| open(output, bytes)) {
+                    Some(opened) => {
+                        let opened = opened.map_err(|error| refusal(&error))?;
+                        write_text(Some(opened.text()), &mut texts);
+                    }
+                    None => write_text(value, &mut texts),
+                }
+            }
+            packet::write_bytes(&texts, &mut self.sequence, out);
+            return Ok(());
+        }
+        let row = BinaryRow::read(payload, &self.types)?;
+        let values: Vec<Value<'_>> = row.values(&self.types).collect();
+        let mut opened = Vec::new();
+        for (output, value) in outputs.iter().zip(&values) {
+            opened.push(match value {
+                Value::Bytes(bytes) => open(output, bytes)
+                    .transpose()
+                    .map_err(|error| refusal(&error))?,
+                _ => None,
+            });
+        }
+        let shown = values.iter().zip(&opened);
+        let shown = shown.map(|(value, opened)| opened.as_ref().map_or(*value, Opened::binary));
+        packet::write(&mut self.sequence, out, |out| write_binary(shown, out));
+        Ok(())
+    }
+}

@@ -1,0 +1,208 @@
+//! What of a session's settings decides how its texts are read, and its values written.
+
+use sql_rewrite::mysql::{ModeError, MySql};
+use sql_rewrite::{Answer, SessionFacts};
+
+use session_core::StatementError;
+
+/// What is asked of the server. A limit set by the session (`sql_select_limit`) does not hold where
+/// there is another one.
+pub(super) const QUESTION: &str = "SELECT @@version, @@lower_case_table_names, @@sql_mode, CURRENT_USER(), DATABASE(), \
+     @@character_set_client, @@character_set_connection, @@character_set_results, \
+     CURRENT_ROLE() LIMIT 1";
+
+/// How letters are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Letters {
+    /// UTF-8.
+    Utf8,
+    /// UTF-8 without letters of four bytes.
+    ShortUtf8,
+    /// A byte for each; those of ASCII as there.
+    Bytes,
+}
+
+impl Letters {
+    /// Of a character set by its name. None: texts in it may be other ones than their bytes show.
+    fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "utf8mb4" => Self::Utf8,
+            "utf8" | "utf8mb3" => Self::ShortUtf8,
+            "latin1" | "ascii" | "binary" => Self::Bytes,
+            _ => return None,
+        })
+    }
+
+    /// Whether it writes all letters of a text as UTF-8 does.
+    pub(super) fn has(self, text: &str) -> bool {
+        match self {
+            Self::Utf8 => true,
+            // Those of four bytes in UTF-8 begin behind U+FFFF.
+            Self::ShortUtf8 => text.chars().all(|letter| letter <= '\u{ffff}'),
+            Self::Bytes => text.is_ascii(),
+        }
+    }
+}
+
+/// How texts of rows are written for the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Results {
+    pub(super) letters: Letters,
+    /// The number of the character set in definitions.
+    pub(super) number: u16,
+}
+
+impl Results {
+    /// The longest letter, in bytes.
+    pub(super) fn letter_size(self) -> u32 {
+        match self.letters {
+            Letters::Utf8 => 4,
+            Letters::ShortUtf8 => 3,
+            Letters::Bytes => 1,
+        }
+    }
+}
+
+/// Settings of a session at one moment.
+#[derive(Debug)]
+pub(super) struct Settings {
+    /// The server in the session's SQL mode, and whether that is strict.
+    pub(super) own: Result<(MySql, bool), ModeError>,
+    pub(super) client: Letters,
+    pub(super) connection: Letters,
+    pub(super) results: Results,
+    pub(super) database: Option<String>,
+    /// Under what its schema is shared: it depends on account, database and how texts are read.
+    pub(super) key: String,
+}
+
+impl Settings {
+    /// Reads the answer to [`QUESTION`]. `number` is that of the character set that the texts of
+    /// the answer have.
+    ///
+    /// # Errors
+    /// It is not known how texts of the session are read.
+    pub(super) fn read(answer: &Answer, number: u16) -> Result<Self, StatementError> {
+        let [row] = &answer[..] else {
+            return Err(not_understood("the answer of the server about the session"));
+        };
+        let text = |index: usize| row.get(index).and_then(Option::as_deref);
+        let version = text(0).unwrap_or_default();
+        let letters = |index: usize| {
+            let name = text(index).unwrap_or_default();
+            Letters::of(name).ok_or_else(|| not_understood(&format!("the character set {name:?}")))
+        };
+        let plain = MySql {
+            is_mariadb: version.to_ascii_lowercase().contains("mariadb"),
+            version: number_of(version),
+            folds_tables: text(1) != Some("0"),
+            ..MySql::default()
+        };
+        let own = plain.in_mode(text(2).unwrap_or_default());
+        let database = text(4).map(str::to_owned);
+        let (read_as, mode) = match &own {
+            Ok((own, _)) => (*own, ""),
+            Err(_) => (plain, text(2).unwrap_or_default()),
+        };
+        // What tables it sees depends on its roles, too.
+        let account = (text(3).unwrap_or_default(), text(8).unwrap_or_default());
+        Ok(Self {
+            client: letters(5)?,
+            connection: letters(6)?,
+            results: match text(7) {
+                // Each column comes as it is stored.
+                None | Some("binary") => Results {
+                    letters: Letters::Utf8,
+                    number: if plain.is_mariadb { 45 } else { 255 },
+                },
+                Some(_) => Results {
+                    letters: letters(7)?,
+                    number,
+                },
+            },
+            key: format!(
+                "{account:?}\n{}\n{read_as:?}\n{mode}",
+                database.as_deref().unwrap_or_default()
+            ),
+            own,
+            database,
+        })
+    }
+
+    /// What the shared schema is looked up by.
+    pub(super) fn facts(&self) -> SessionFacts {
+        SessionFacts {
+            search_path: self.path(),
+            ..SessionFacts::default()
+        }
+    }
+
+    fn path(&self) -> Vec<String> {
+        let folds = matches!(&self.own, Ok((own, _)) if own.folds_tables);
+        let name = |name: &String| match folds {
+            true => name.to_ascii_lowercase(),
+            false => name.clone(),
+        };
+        self.database.iter().map(name).collect()
+    }
+}
+
+/// `10.11.19-MariaDB` is 101119.
+fn number_of(version: &str) -> u32 {
+    let digits = version.split(|letter: char| !letter.is_ascii_digit());
+    let parts: Vec<u32> = digits
+        .take(3)
+        .map(|part| part.parse().unwrap_or(0))
+        .collect();
+    parts
+        .iter()
+        .fold(0, |all, part| all * 100 + (*part).min(99))
+}
+
+fn not_understood(what: &str) -> StatementError {
+    StatementError::unsupported(format!(
+        "{what} is not one with which the proxy reads statements safely"
+    ))
+    .hint("Use SET NAMES utf8mb4.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(mode: &str, charsets: [Option<&str>; 3]) -> Answer {
+        let mut row = vec!["8.0.15", "0", mode, "anna@%", "shop"];
+        row.extend([charsets[0].unwrap_or(""), charsets[1].unwrap_or("")]);
+        let mut row: Vec<Option<String>> =
+            row.into_iter().map(|own| Some(own.to_owned())).collect();
+        row.push(charsets[2].map(str::to_owned));
+        row.push(Some("staff".to_owned()));
+        vec![row]
+    }
+
+    #[test]
+    fn settings_are_read_and_what_is_not_known_is_an_error() {
+        let names = [Some("utf8mb4"); 3];
+        let strict = Settings::read(&answer("STRICT_TRANS_TABLES", names), 255).expect("known");
+        let (own, is_strict) = strict.own.clone().expect("a known mode");
+        assert_eq!(
+            (own.version, own.is_mariadb, is_strict),
+            (80_015, false, true)
+        );
+        let lax = Settings::read(&answer("", names), 255).expect("known");
+        assert!(!lax.own.expect("a known mode").1);
+        let oracle = Settings::read(&answer("ORACLE", names), 255).expect("read");
+        assert!(oracle.own.is_err());
+        assert_ne!(oracle.key, strict.key);
+        for index in 0..2 {
+            let mut charsets = names;
+            charsets[index] = Some("gbk");
+            assert!(Settings::read(&answer("", charsets), 255).is_err());
+        }
+        let unconverted = [Some("utf8mb4"), Some("latin1"), None];
+        let settings = Settings::read(&answer("", unconverted), 33).expect("known");
+        assert_eq!(settings.results.letters, Letters::Utf8);
+        assert!(Settings::read(&Answer::new(), 33).is_err());
+        assert_eq!(number_of("10.11.19-MariaDB-0"), 101_119);
+    }
+}

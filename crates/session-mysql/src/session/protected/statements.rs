@@ -1,0 +1,257 @@
+//! Statements that the client has prepared.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use session_core::StatementError;
+use session_core::plans::TextPlan;
+use sql_plan::{Effects, Form, Hole, Plan, Source, Translated};
+use sqlstate::SqlState;
+use wire_mysql::command::LongData;
+use wire_mysql::execute::{Execute, Head, NO_CURSOR, ParameterType, write};
+use wire_mysql::value::{FieldType, Value};
+
+use super::fill::{Bound, literal, parameter};
+use super::settings::Settings;
+use crate::refusal::Refusal;
+
+/// MariaDB: the statement that was prepared last.
+const LAST: u32 = u32::MAX;
+/// `ER_UNKNOWN_STMT_HANDLER`
+const UNKNOWN: (u16, [u8; 5]) = (1243, *b"HY000");
+
+/// What the server has for a statement of the client.
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    /// The client's own text.
+    Passes(Effects),
+    /// The text of a plan, and the hole of each of its parameters.
+    Planned(Arc<TextPlan>, Vec<usize>),
+}
+
+/// A statement that the client has prepared.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    /// The client's text, to be planned again when the schema is another.
+    pub(super) text: Box<[u8]>,
+    pub(super) kind: Kind,
+    /// The version of the schema for which it is known what becomes of the text.
+    pub(super) version: u64,
+    /// Types of the last execution.
+    types: Vec<ParameterType>,
+    /// By parameter: what was sent before the execution.
+    long: HashMap<u16, Vec<u8>>,
+    /// More was sent than may be.
+    is_too_long: bool,
+}
+
+impl Prepared {
+    pub(super) fn new(text: &[u8], kind: Kind, version: u64) -> Self {
+        Self {
+            text: text.into(),
+            kind,
+            version,
+            types: Vec::new(),
+            long: HashMap::new(),
+            is_too_long: false,
+        }
+    }
+
+    /// How many parameters the client's text has.
+    pub(super) fn parameters(&self) -> usize {
+        match &self.kind {
+            Kind::Passes(_) => 0,
+            Kind::Planned(plan, _) => translated(plan).map_or(0, |own| own.parameter_types.len()),
+        }
+    }
+
+    /// Forgets what was sent before an execution.
+    pub(super) fn reset(&mut self) {
+        self.long.clear();
+        self.is_too_long = false;
+    }
+
+    /// Whether the server has the client's own text.
+    pub(super) fn passes(&self) -> bool {
+        matches!(self.kind, Kind::Passes(_))
+    }
+}
+
+/// What the server gets for a plan.
+pub(super) fn translated(plan: &TextPlan) -> Option<&Translated> {
+    match plan.planned.first().map(|one| &one.plan) {
+        Some(Plan::One(translated, _)) => Some(translated),
+        _ => None,
+    }
+}
+
+/// All statements of a session.
+#[derive(Debug, Default)]
+pub(super) struct Statements {
+    known: HashMap<u32, Prepared>,
+    last: Option<u32>,
+}
+
+impl Statements {
+    pub(super) fn put(&mut self, number: u32, prepared: Prepared) {
+        self.known.insert(number, prepared);
+        self.last = Some(number);
+    }
+
+    /// Notes that another one is to be prepared: until it is, none is the last.
+    pub(super) fn begin(&mut self) {
+        self.last = None;
+    }
+
+    /// The server's number of a statement.
+    pub(super) fn number(&self, number: u32) -> u32 {
+        match number {
+            LAST => self.last.unwrap_or(LAST),
+            number => number,
+        }
+    }
+
+    /// A statement by its number.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(super) fn find(&mut self, number: u32) -> Result<&mut Prepared, Refusal> {
+        let number = self.number(number);
+        self.known.get_mut(&number).ok_or_else(|| {
+            let reason = crate::Reason::Statement(UNKNOWN.0, UNKNOWN.1);
+            Refusal::new(reason, "there is no prepared statement of this number")
+        })
+    }
+
+    pub(super) fn remove(&mut self, number: u32) {
+        let number = self.number(number);
+        self.known.remove(&number);
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Keeps a piece of a parameter. All pieces of the session have at most `size_max` bytes.
+    pub(super) fn keep(&mut self, piece: &LongData<'_>, size_max: usize) {
+        let pieces = self.known.values().flat_map(|one| one.long.values());
+        let kept: usize = pieces.map(Vec::len).sum();
+        let Ok(prepared) = self.find(piece.statement) else {
+            return;
+        };
+        if kept + piece.data.len() > size_max {
+            prepared.long.clear();
+            prepared.is_too_long = true;
+        } else if !prepared.is_too_long {
+            let own = prepared.long.entry(piece.parameter).or_default();
+            own.extend_from_slice(piece.data);
+        }
+    }
+}
+
+/// The command that executes the server's statement with the values of a command of the client's.
+///
+/// # Errors
+/// A value cannot be sealed. An error of the protocol ends the session.
+pub(super) fn execution(
+    prepared: &mut Prepared,
+    (number, body): (u32, &[u8]),
+    settings: &Settings,
+) -> Result<Result<Vec<u8>, StatementError>, Refusal> {
+    let Kind::Planned(plan, slots) = &prepared.kind else {
+        return Ok(Err(StatementError::other_plan()));
+    };
+    if std::mem::take(&mut prepared.is_too_long) {
+        let message = "the parameters of the statement are larger than max_message_bytes";
+        return Ok(Err(StatementError::limit(message)));
+    }
+    let long = &prepared.long;
+    let parameters = prepared.parameters();
+    let is_long = |index: usize| u16::try_from(index).is_ok_and(|own| long.contains_key(&own));
+    let execute = Execute::read(body, parameters, &prepared.types, is_long)?;
+    let values = execute.values.iter().enumerate();
+    let values: Vec<Value<'_>> = values
+        .map(|(index, value)| match value {
+            Some(value) => *value,
+            None => {
+                let index = u16::try_from(index).unwrap_or_default();
+                Value::Bytes(long.get(&index).map_or(&[], Vec::as_slice))
+            }
+        })
+        .collect();
+    let Some(translated) = translated(plan) else {
+        return Ok(Err(StatementError::other_plan()));
+    };
+    let filled: Result<Vec<_>, StatementError> = slots
+        .iter()
+        .map(|slot| {
+            let hole = &translated.holes[*slot];
+            fill(hole, (&execute.types, &values), settings, plan)
+        })
+        .collect();
+    let written = filled.map(|filled| {
+        let mut out = Vec::new();
+        let head = Head {
+            statement: number,
+            // Rows come at once: those of a cursor would be the server's.
+            cursor: NO_CURSOR,
+        };
+        let filled = filled.iter().map(|(kind, own)| (*kind, own.value()));
+        write(head, filled, &mut out);
+        out
+    });
+    prepared.types = execute.types;
+    prepared.reset();
+    Ok(written)
+}
+
+/// What a parameter of the server's is filled with.
+enum Filled<'a> {
+    Plain(Value<'a>),
+    Sealed(Option<Vec<u8>>),
+}
+
+impl Filled<'_> {
+    fn value(&self) -> Value<'_> {
+        match self {
+            Self::Plain(value) => *value,
+            Self::Sealed(Some(bytes)) => Value::Bytes(bytes),
+            Self::Sealed(None) => Value::Null,
+        }
+    }
+}
+
+const OF_SEALED: ParameterType = ParameterType {
+    kind: FieldType::BLOB,
+    is_unsigned: false,
+};
+
+fn fill<'a>(
+    hole: &Hole,
+    (types, values): (&[ParameterType], &[Value<'a>]),
+    settings: &Settings,
+    plan: &TextPlan,
+) -> Result<(ParameterType, Filled<'a>), StatementError> {
+    let bound = |number: usize| {
+        let both = types.get(number).zip(values.get(number));
+        let both = both.map(|(kind, value)| Bound {
+            kind: *kind,
+            value: *value,
+        });
+        both.ok_or_else(|| {
+            StatementError::statement(SqlState::SYNTAX_ERROR, "a parameter has no value")
+        })
+    };
+    match (&hole.source, hole.form) {
+        (Source::Parameter(number), Form::Plain) => {
+            let bound = bound(*number)?;
+            Ok((bound.kind, Filled::Plain(bound.value)))
+        }
+        (Source::Parameter(number), Form::Sealed(column, purpose)) => {
+            let bound = bound(*number)?;
+            let sealed = parameter(&bound, (column, purpose), settings, &plan.loaded)?;
+            Ok((OF_SEALED, Filled::Sealed(sealed)))
+        }
+        _ => Ok((OF_SEALED, Filled::Sealed(literal(hole, &plan.loaded)?))),
+    }
+}

@@ -1,0 +1,181 @@
+//! Texts that need no plan, and what becomes of the others.
+
+use std::sync::Arc;
+
+use session_core::plans::TextPlan;
+use session_core::{Loaded, Protection, StatementError};
+use sql_plan::{Effects, Form, Output, Plan, Source, Translated};
+use sql_rewrite::mysql::ModeError;
+use sql_rewrite::mysql::statement::{effects_of_unread, may_name};
+
+use super::settings::{Letters, Settings};
+
+/// What becomes of a text.
+#[derive(Debug)]
+pub(super) enum Decision {
+    /// It passes as it came.
+    Passes(Effects),
+    /// The server gets another one.
+    Planned(Arc<TextPlan>),
+}
+
+/// Texts that pass in every session, whatever is known of it: they are about the session alone.
+const FRAMES: [&str; 9] = [
+    "begin",
+    "start transaction",
+    "commit",
+    "rollback",
+    "show warnings",
+    "show errors",
+    "show count(*) warnings",
+    "show count(*) errors",
+    "select row_count()",
+];
+
+/// Whether a text passes before anything is asked about the session. A question would change what
+/// it gives.
+pub(super) fn is_frame(text: &[u8]) -> bool {
+    let text = trimmed(text);
+    FRAMES
+        .iter()
+        .any(|own| text.eq_ignore_ascii_case(own.as_bytes()))
+}
+
+/// Whether a text asks for what the last statement has said.
+pub(super) fn asks_for_warnings(text: &[u8]) -> bool {
+    let text = trimmed(text);
+    text.eq_ignore_ascii_case(b"show warnings") || text.eq_ignore_ascii_case(b"show errors")
+}
+
+/// Whether a text only sets the character set of the session: the way out of one that is not
+/// understood.
+pub(super) fn sets_names(text: &[u8]) -> bool {
+    let text = trimmed(text);
+    let Some((start, name)) = text.split_at_checked(10) else {
+        return false;
+    };
+    let name = name
+        .strip_prefix(b"'")
+        .and_then(|name| name.strip_suffix(b"'"))
+        .unwrap_or(name);
+    start.eq_ignore_ascii_case(b"set names ")
+        && name
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+}
+
+fn trimmed(text: &[u8]) -> &[u8] {
+    let text = text.trim_ascii();
+    text.strip_suffix(b";").unwrap_or(text).trim_ascii()
+}
+
+/// What becomes of a text in a session with these settings.
+///
+/// # Errors
+/// It is refused.
+pub(super) fn decide(
+    text: &[u8],
+    settings: &Settings,
+    loaded: &Arc<Loaded>,
+    shared: &Protection,
+) -> Result<Decision, StatementError> {
+    let unread = |why: &dyn Fn() -> StatementError| match may_name(text, &loaded.schema) {
+        true => Err(why()),
+        false => Ok(Decision::Passes(effects_of_unread(text))),
+    };
+    let is_strict = match &settings.own {
+        Ok((_, is_strict)) => *is_strict,
+        Err(error) => return unread(&|| StatementError::unsupported(error.to_string())),
+    };
+    let read = std::str::from_utf8(text).ok();
+    let Some(text) = read.filter(|text| settings.client.has(text)) else {
+        return unread(&|| {
+            StatementError::unsupported(
+                "a text over a protected table with letters that are not UTF-8, or not of the \
+                 character set of the session,",
+            )
+            .hint("Use SET NAMES utf8mb4, and send UTF-8.")
+        });
+    };
+    let plan = shared.plan(loaded, text)?;
+    let translated = match &plan.planned[..] {
+        [one] => match &one.plan {
+            Plan::Pass(effects) => return Ok(Decision::Passes(effects.clone())),
+            Plan::One(translated, _) => translated,
+            _ => return Err(StatementError::other_plan()),
+        },
+        _ => return Err(StatementError::other_plan()),
+    };
+    if !is_strict {
+        return Err(StatementError::unsupported(
+            ModeError::NotStrict.to_string(),
+        ));
+    }
+    if !settings.connection.has(text) {
+        return Err(StatementError::unsupported(
+            "the server would change letters of the text on their way (character_set_connection)",
+        )
+        .hint("Use SET NAMES utf8mb4."));
+    }
+    check_plan(translated, settings, loaded)?;
+    Ok(Decision::Planned(plan))
+}
+
+/// Checks that a plan has only what is carried out here.
+fn check_plan(
+    translated: &Translated,
+    settings: &Settings,
+    loaded: &Loaded,
+) -> Result<(), StatementError> {
+    let is_known = |output: &Output| !output.hidden && output.shown_as.is_none();
+    let fills = |source: &Source| matches!(source, Source::Parameter(_) | Source::Literal(_));
+    let holes = translated.holes.iter();
+    let mut holes = holes.map(|hole| match hole.form {
+        Form::Plain => matches!(hole.source, Source::Parameter(_)),
+        Form::Sealed(..) => fills(&hole.source),
+        Form::SealedArray(..) => false,
+    });
+    if !translated.outputs.iter().all(is_known) || !holes.all(|is_known| is_known) {
+        return Err(StatementError::other_plan());
+    }
+    let mut sealed = translated.outputs.iter().filter_map(super::columns::sealed);
+    let has_texts = sealed.any(|id| loaded.schema.column(id).logical.is_text());
+    match has_texts && settings.results.letters == Letters::Bytes {
+        false => Ok(()),
+        true => Err(StatementError::unsupported(
+            "a protected text is not written in the character set of the session's results",
+        )
+        .hint("Use SET NAMES utf8mb4.")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_exact_texts_need_no_plan() {
+        for text in ["COMMIT", " show Warnings ; ", "begin"] {
+            assert!(is_frame(text.as_bytes()), "{text}");
+        }
+        for text in [
+            "commit; select 1",
+            "show warnings limit 1",
+            "commit -- x",
+            "",
+        ] {
+            assert!(!is_frame(text.as_bytes()), "{text}");
+        }
+        for text in ["set names utf8mb4", "SET NAMES 'latin1';"] {
+            assert!(sets_names(text.as_bytes()), "{text}");
+        }
+        for text in [
+            "set names",
+            "set names utf8; x",
+            "set names 'a' 'b'",
+            "set namesx",
+        ] {
+            assert!(!sets_names(text.as_bytes()), "{text}");
+        }
+    }
+}

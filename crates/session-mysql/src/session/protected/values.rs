@@ -1,0 +1,108 @@
+//! Opened values, as rows have them.
+
+use column_value::civil::{self, DAY_US, Date};
+use column_value::{LogicalType, Value};
+use session_core::{Fault, Loaded, StatementError};
+use sql_plan::ColumnId;
+use sqlstate::SqlState;
+use wire_mysql::value::{DateTime, Value as WireValue};
+
+use super::settings::{Letters, Results};
+
+/// A value in the two forms of rows.
+pub(super) struct Opened {
+    value: Value,
+    logical: LogicalType,
+    /// As a text.
+    text: Vec<u8>,
+}
+
+impl Opened {
+    /// Opens the sealed value of a column.
+    ///
+    /// # Errors
+    /// It does not open.
+    pub(super) fn new(
+        loaded: &Loaded,
+        column: ColumnId,
+        sealed: &[u8],
+        results: Results,
+    ) -> Result<Self, StatementError> {
+        let own = loaded.schema.column(column);
+        let unopened = || StatementError::unopened(own);
+        let value = loaded.sealer.open(column, sealed).ok_or_else(unopened)?;
+        let logical = own.logical;
+        let mut text = semantics_mysql::text(&value, logical).map_err(|_| unopened())?;
+        if let Value::Text(own) = &value
+            && !results.letters.has(own)
+        {
+            text = shortened(own, results.letters).ok_or_else(|| unwritten(loaded, column))?;
+        }
+        Ok(Self {
+            value,
+            logical,
+            text,
+        })
+    }
+
+    /// Its text.
+    pub(super) fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// Its binary form.
+    pub(super) fn binary(&self) -> WireValue<'_> {
+        match (&self.value, self.logical) {
+            (Value::Integer(number), LogicalType::SmallInt) => WireValue::Short(*number as u16),
+            (Value::Integer(number), LogicalType::Integer) => WireValue::Long(*number as u32),
+            (Value::Integer(number), LogicalType::BigInt) => WireValue::LongLong(*number as u64),
+            (Value::Date(day), _) => WireValue::DateTime(date(i64::from(*day))),
+            (Value::Timestamp(time_us), _) => WireValue::DateTime(moment(*time_us)),
+            _ => WireValue::Bytes(&self.text),
+        }
+    }
+}
+
+/// The server, too, writes `?` for a letter that the character set does not have.
+fn shortened(text: &str, letters: Letters) -> Option<Vec<u8>> {
+    let short = |letter: char| if letter <= '\u{ffff}' { letter } else { '?' };
+    match letters {
+        Letters::ShortUtf8 => Some(text.chars().map(short).collect::<String>().into_bytes()),
+        Letters::Utf8 | Letters::Bytes => None,
+    }
+}
+
+fn unwritten(loaded: &Loaded, column: ColumnId) -> StatementError {
+    let own = loaded.schema.column(column);
+    let message = format!(
+        "a value of {}.{} has letters that the character set of the results has not",
+        own.table, own.column
+    );
+    StatementError::new(
+        Fault::Statement,
+        SqlState::UNTRANSLATABLE_CHARACTER,
+        message,
+    )
+}
+
+fn date(day: i64) -> DateTime {
+    let Date { year, month, day } = civil::date(day);
+    DateTime {
+        year: year as u16,
+        month: month as u8,
+        day: day as u8,
+        ..DateTime::default()
+    }
+}
+
+fn moment(time_us: i64) -> DateTime {
+    let of_day_us = time_us.rem_euclid(DAY_US);
+    let seconds = of_day_us / 1_000_000;
+    DateTime {
+        hour: (seconds / 3600) as u8,
+        minute: (seconds / 60 % 60) as u8,
+        second: (seconds % 60) as u8,
+        microsecond: (of_day_us % 1_000_000) as u32,
+        ..date(time_us.div_euclid(DAY_US))
+    }
+}

@@ -1,0 +1,198 @@
+//! The schema of a session: where it was read, and whether it is still valid.
+//!
+//! These servers have no version of their catalogue. It is read again behind each statement that
+//! may change it, and at an interval, since somebody may change it without the proxy.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use session_core::{Freshness, Loaded, Protection, Reading, StatementError};
+use sql_rewrite::Answer;
+use sql_rewrite::mysql::schema::{ASKED, build};
+
+use super::settings::Settings;
+
+/// How often a schema is read that changes while it is read.
+const ATTEMPTS_MAX: u8 = 8;
+
+/// The schema in one session.
+#[derive(Debug)]
+pub(super) struct View {
+    shared: Arc<Protection>,
+    /// Under what it is shared.
+    key: String,
+    loaded: Option<Arc<Loaded>>,
+    freshness: Option<Arc<Freshness>>,
+    /// While [`Protection::changes`] has this value, the schema is that of all sessions.
+    unchanged: Option<u64>,
+    load: Option<Load>,
+    attempts: u8,
+}
+
+/// A reading under way.
+#[derive(Debug)]
+struct Load {
+    answers: Vec<Answer>,
+    /// [`Protection::forgets`] when it began.
+    forgets: u64,
+    began: Instant,
+}
+
+impl View {
+    pub(super) fn new(shared: Arc<Protection>) -> Self {
+        Self {
+            shared,
+            key: String::new(),
+            loaded: None,
+            freshness: None,
+            unchanged: None,
+            load: None,
+            attempts: 0,
+        }
+    }
+
+    pub(super) fn shared(&self) -> &Protection {
+        &self.shared
+    }
+
+    /// The schema, once it is there.
+    pub(super) fn loaded(&self) -> Option<&Arc<Loaded>> {
+        self.loaded.as_ref()
+    }
+
+    /// The next question that has to be answered before a statement is planned.
+    ///
+    /// # Errors
+    /// The schema changes too often.
+    pub(super) fn question(
+        &mut self,
+        settings: &Settings,
+    ) -> Result<Option<String>, StatementError> {
+        if self.key != settings.key {
+            self.leave();
+            self.key.clone_from(&settings.key);
+            self.freshness = self.shared.freshness(&self.key);
+        }
+        let changes = self.shared.changes();
+        if self.load.is_none() && (self.loaded.is_none() || self.unchanged != Some(changes)) {
+            let facts = settings.facts();
+            let adopted = self.shared.adopt(&self.key, &facts, self.loaded.as_ref());
+            self.put(adopted, changes);
+        }
+        let is_due = || {
+            let freshness = self.freshness.as_ref();
+            freshness.is_some_and(|own| own.claim(Instant::now()))
+        };
+        if self.load.is_none() {
+            if self.loaded.is_some() && !is_due() {
+                self.attempts = 0;
+                return Ok(None);
+            }
+            self.attempts += 1;
+            if self.attempts > ATTEMPTS_MAX {
+                self.attempts = 0;
+                let message = "the tables of the server change faster than they can be read";
+                return Err(StatementError::rules(message).hint("Try again."));
+            }
+            self.load = Some(Load {
+                answers: Vec::new(),
+                forgets: self.shared.forgets(&self.key),
+                began: Instant::now(),
+            });
+        }
+        let answered = self.load.as_ref().map_or(0, |load| load.answers.len());
+        Ok(ASKED
+            .get(answered)
+            .map(|text| match text.starts_with("SELECT") {
+                // A limit set by the session does not hold where there is another one.
+                true => format!("{text} LIMIT 18446744073709551615"),
+                false => (*text).to_owned(),
+            }))
+    }
+
+    /// Takes the answer to the last question.
+    ///
+    /// # Errors
+    /// There are no keys for the columns.
+    pub(super) fn answered(
+        &mut self,
+        answer: Answer,
+        settings: &Settings,
+    ) -> Result<(), StatementError> {
+        let Some(load) = &mut self.load else {
+            return Ok(());
+        };
+        load.answers.push(answer);
+        if load.answers.len() < ASKED.len() {
+            return Ok(());
+        }
+        let Some(load) = self.load.take() else {
+            return Ok(());
+        };
+        if let Some(freshness) = &self.freshness {
+            freshness.note_look(load.began, Instant::now());
+        }
+        let fingerprint = fingerprint(&load.answers);
+        if self.loaded.is_some() {
+            // Where nothing has changed, plans stay.
+            self.shared.compare(&self.key, &fingerprint, load.forgets);
+            return Ok(());
+        }
+        let own = match &settings.own {
+            Ok((own, _)) => *own,
+            // No statement is planned in this mode.
+            Err(_) => sql_rewrite::mysql::MySql::default(),
+        };
+        let database = settings.database.as_deref();
+        let schema = build(self.shared.rules(), &load.answers, own, database);
+        for unfit in &schema.unfit {
+            let name = settings.database.as_deref().unwrap_or_default();
+            self.shared.warn_once(name, unfit.to_string());
+        }
+        let reading = Reading {
+            schema,
+            fingerprint: Some(fingerprint),
+            forgets: load.forgets,
+        };
+        let entered = self.shared.enter(&self.key, reading, true)?;
+        self.put(entered, self.shared.changes());
+        Ok(())
+    }
+
+    /// Notes that the reading has failed.
+    pub(super) fn failed(&mut self) {
+        self.load = None;
+        self.put(None, 0);
+    }
+
+    fn put(&mut self, loaded: Option<Arc<Loaded>>, changes: u64) {
+        let before = std::mem::replace(&mut self.loaded, loaded);
+        self.unchanged = self.loaded.is_some().then_some(changes);
+        if let Some(before) = before
+            && !self
+                .loaded
+                .as_ref()
+                .is_some_and(|own| Arc::ptr_eq(own, &before))
+        {
+            self.shared.release(&before);
+        }
+    }
+
+    fn leave(&mut self) {
+        self.load = None;
+        self.attempts = 0;
+        self.put(None, 0);
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+fn fingerprint(answers: &[Answer]) -> String {
+    let hash = digest(&SHA256, format!("{answers:?}").as_bytes());
+    hash.as_ref().escape_ascii().to_string()
+}

@@ -1,0 +1,56 @@
+//! The answer to `SHOW WARNINGS` behind a refusal: the server would tell of an older statement.
+
+use wire_mysql::Capabilities;
+use wire_mysql::answer::{EOF, EofPacket, OkPacket};
+use wire_mysql::column::Column;
+use wire_mysql::packet;
+use wire_mysql::row::write_text;
+use wire_mysql::value::FieldType;
+
+use super::Reach;
+use crate::refusal::Refusal;
+
+/// `utf8mb3_general_ci`, which both servers have.
+const UTF8: u16 = 33;
+
+/// Writes one row: the refusal.
+pub(super) fn write(refused: &Refusal, mut sequence: u8, reach: &mut Reach<'_>) {
+    let (code, _) = refused.reason.code();
+    let (capabilities, status) = (reach.capabilities, *reach.status);
+    let has_eof = !capabilities.has(Capabilities::DEPRECATE_EOF);
+    let out = &mut *reach.to_client;
+    let eof = EofPacket {
+        warnings: 0,
+        status,
+    };
+    packet::write_bytes(&[3], &mut sequence, out);
+    for name in ["Level", "Code", "Message"] {
+        let column = Column {
+            catalog: b"def",
+            schema: b"",
+            table: b"",
+            original_table: b"",
+            name: name.as_bytes(),
+            original_name: b"",
+            character_set: UTF8,
+            length: 1536,
+            kind: FieldType::VAR_STRING,
+            flags: 0,
+            decimals: 0,
+        };
+        packet::write(&mut sequence, out, |out| column.write(out));
+    }
+    if has_eof {
+        packet::write(&mut sequence, out, |out| eof.write(out));
+    }
+    let message = format!("strongroom: {}", refused.message);
+    packet::write(&mut sequence, out, |out| {
+        write_text(Some(b"Error"), out);
+        write_text(Some(code.to_string().as_bytes()), out);
+        write_text(Some(message.as_bytes()), out);
+    });
+    packet::write(&mut sequence, out, |out| match has_eof {
+        true => eof.write(out),
+        false => OkPacket::new(0, status).write(EOF, capabilities, out),
+    });
+}
