@@ -169,10 +169,7 @@ impl Session {
             due: VecDeque::new(),
             status: terms.greeting.status,
             closing: Closing::default(),
-            protected: terms
-                .protection
-                .clone()
-                .map(|shared| Box::new(Protected::new(shared))),
+            protected: terms.protection.clone().map(Protected::boxed),
         })
     }
 

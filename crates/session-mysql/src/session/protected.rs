@@ -103,8 +103,9 @@ pub(super) struct Reach<'a> {
 }
 
 impl Protected {
-    pub(super) fn new(shared: Arc<Protection>) -> Self {
-        Self {
+    /// Of a session that begins.
+    pub(super) fn boxed(shared: Arc<Protection>) -> Box<Self> {
+        Box::new(Self {
             settings: None,
             view: View::new(shared),
             statements: Statements::default(),
@@ -112,7 +113,7 @@ impl Protected {
             pending: None,
             refused: None,
             server_sequence: 0,
-        }
+        })
     }
 
     fn shared(&self) -> &Protection {

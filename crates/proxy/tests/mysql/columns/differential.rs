@@ -5,9 +5,19 @@ use mysql::{Column, Conn, Params, Value};
 
 use super::lab::{Lab, both};
 
-/// Statements in their order, with parameters.
-fn statements() -> Vec<(&'static str, Vec<Value>)> {
-    let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
+/// A statement with its parameters.
+type Statement = (&'static str, Vec<Value>);
+
+fn text(text: &str) -> Value {
+    Value::Bytes(text.as_bytes().to_vec())
+}
+
+/// Statements in their order.
+fn statements() -> Vec<Statement> {
+    [filling(), queries(), changes(), refused_values(), endings()].concat()
+}
+
+fn filling() -> Vec<Statement> {
     vec![
         (
             "INSERT INTO person (id, name, number, small, whole, born, paid, seen, note, face) \
@@ -44,6 +54,11 @@ fn statements() -> Vec<(&'static str, Vec<Value>)> {
             "INSERT INTO plain VALUES (1, 'seen'), (2, 'a\\\\b')",
             vec![],
         ),
+    ]
+}
+
+fn queries() -> Vec<Statement> {
+    vec![
         ("SELECT * FROM person ORDER BY id", vec![]),
         (
             "SELECT id, id AS x, name AS n, p.number FROM person p ORDER BY 1 LIMIT 2",
@@ -88,6 +103,11 @@ fn statements() -> Vec<(&'static str, Vec<Value>)> {
             "SELECT id FROM person WHERE number IS NULL ORDER BY id FOR UPDATE",
             vec![],
         ),
+    ]
+}
+
+fn changes() -> Vec<Statement> {
+    vec![
         (
             "UPDATE `person` SET name = \"canary \\\\y\", city = 'b' WHERE number IN \
              (4242424201, 2)",
@@ -103,6 +123,11 @@ fn statements() -> Vec<(&'static str, Vec<Value>)> {
             vec![],
         ),
         ("INSERT INTO card VALUES (4242424201, 'abc', 1)", vec![]),
+    ]
+}
+
+fn refused_values() -> Vec<Statement> {
+    vec![
         (
             "INSERT INTO person (name) VALUES ('longer than twenty letters')",
             vec![],
@@ -119,6 +144,11 @@ fn statements() -> Vec<(&'static str, Vec<Value>)> {
             "INSERT INTO person (name, small) VALUES ('x', ?)",
             vec![Value::Int(40_000)],
         ),
+    ]
+}
+
+fn endings() -> Vec<Statement> {
+    vec![
         ("SELECT nothing FROM person", vec![]),
         (
             "SELECT name, paid, seen, born FROM person ORDER BY id",

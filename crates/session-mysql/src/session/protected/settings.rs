@@ -7,9 +7,10 @@ use session_core::StatementError;
 
 /// What is asked of the server. A limit set by the session (`sql_select_limit`) does not hold where
 /// there is another one.
-pub(super) const QUESTION: &str = "SELECT @@version, @@lower_case_table_names, @@sql_mode, CURRENT_USER(), DATABASE(), \
-     @@character_set_client, @@character_set_connection, @@character_set_results, \
-     CURRENT_ROLE() LIMIT 1";
+pub(super) const QUESTION: &str = "\
+    SELECT @@version, @@lower_case_table_names, @@sql_mode, CURRENT_USER(), DATABASE(), \
+    @@character_set_client, @@character_set_connection, @@character_set_results, CURRENT_ROLE() \
+    LIMIT 1";
 
 /// How letters are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -104,7 +104,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn sessions_with_rules_take_whatever_comes(events in vec(event(), 1..40), old in any::<bool>()) {
+    fn sessions_with_rules_take_what_comes(events in vec(event(), 1..40), old in any::<bool>()) {
         let without_end = Capabilities::new(0x00ff_ffff, 0);
         play(&events, if old { without_end } else { SERVER });
     }
