@@ -33,7 +33,7 @@ pub fn for_client<'a>(greeting: &Greeting<'a>, offers_tls: bool, has_rules: bool
     let mut shown = greeting.clone();
     shown.capabilities = greeting.capabilities & KEPT;
     if has_rules {
-        shown.capabilities = shown.capabilities & !Capabilities::EXTENDED_METADATA;
+        shown.capabilities = without_more_of_columns(shown.capabilities);
     }
     if offers_tls {
         shown.capabilities = shown.capabilities | Capabilities::TLS;
@@ -98,6 +98,11 @@ pub fn needs_tls() -> Refusal {
     let message = "the proxy takes connections by TLS only; connect with --ssl (MariaDB), \
                    --ssl-mode=REQUIRED (MySQL) or what turns TLS on in the program's driver";
     Refusal::new(Reason::InsecureTransport, message)
+}
+
+/// MariaDB says more of columns to those who ask for it.
+pub(crate) fn without_more_of_columns(capabilities: Capabilities) -> Capabilities {
+    capabilities & !Capabilities::EXTENDED_METADATA
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use wire_mysql::login::Login;
 use wire_mysql::packet::{self, Extent, HEADER_SIZE, Header, PIECE_SIZE_MAX, PacketError};
 use wire_mysql::{Capabilities, Malformed};
 
-use crate::front::{LOGIN_SIZE_MAX, login_for_server};
+use crate::front::{LOGIN_SIZE_MAX, login_for_server, without_more_of_columns};
 use crate::refusal::{Reason, Refusal};
 
 mod answers;
@@ -569,11 +569,6 @@ impl Session {
         }
         self.closing.told_the_end = true;
     }
-}
-
-/// MariaDB says more of columns to those who ask for it.
-fn without_more_of_columns(capabilities: Capabilities) -> Capabilities {
-    capabilities & !Capabilities::EXTENDED_METADATA
 }
 
 /// Where the server has to ask, it must be able to name its method.

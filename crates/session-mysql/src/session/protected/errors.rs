@@ -3,6 +3,7 @@
 use session_core::{Fault, StatementError};
 use sqlstate::SqlState;
 use wire_mysql::answer::ErrorPacket;
+use wire_mysql::{Malformed, packet};
 
 use crate::refusal::{Reason, Refusal};
 
@@ -46,9 +47,27 @@ fn code(state: SqlState) -> (u16, [u8; 5]) {
     }
 }
 
-/// An error of the server about a statement that has sealed values, without those: 1062, 1366 and
-/// others quote what is stored.
-pub(super) fn without_values(error: &ErrorPacket<'_>) -> Vec<u8> {
+/// Writes an error of the server about a statement that has sealed values, without those.
+///
+/// # Errors
+/// It is no error.
+pub(super) fn write_without_values(
+    payload: &[u8],
+    sequence: &mut u8,
+    out: &mut Vec<u8>,
+) -> Result<(), Malformed> {
+    let error = ErrorPacket::read(payload)?;
+    let message = without_values(&error);
+    let shown = ErrorPacket {
+        message: &message,
+        ..error
+    };
+    packet::write(sequence, out, |out| shown.write(out));
+    Ok(())
+}
+
+/// The message of an error without sealed values: 1062, 1366 and others quote what is stored.
+fn without_values(error: &ErrorPacket<'_>) -> Vec<u8> {
     /// `ER_DUP_ENTRY`: the values of a whole key, joined by `-`.
     const DUPLICATE: u16 = 1062;
     /// `ER_PARSE_ERROR`: the text from the place of the error on.

@@ -1,7 +1,7 @@
 //! The answer to a statement of the proxy's own text that is prepared: the client sees the
 //! parameters of its own text, and the declared types of columns.
 
-use wire_mysql::answer::{self, EofPacket, ErrorPacket, Prepared as Answer};
+use wire_mysql::answer::{self, EofPacket, Prepared as Answer};
 use wire_mysql::capabilities::Status;
 use wire_mysql::column::{BINARY, Column, flag};
 use wire_mysql::packet::{self, Header};
@@ -9,7 +9,7 @@ use wire_mysql::value::FieldType;
 use wire_mysql::{Capabilities, Malformed};
 
 use super::super::answers::{Need, Step, need};
-use super::errors::without_values;
+use super::errors::write_without_values;
 use super::reply::{check_count, definition};
 use super::settings::Results;
 use super::statements::{Kind, Prepared};
@@ -62,13 +62,7 @@ impl Preparing {
         let need = need(self.step, header, first, capabilities).ok_or(Malformed)?;
         let next = match need {
             Need::Whole if first == Some(answer::ERR) => {
-                let error = ErrorPacket::read(payload)?;
-                let message = without_values(&error);
-                let shown = ErrorPacket {
-                    message: &message,
-                    ..error
-                };
-                packet::write(&mut self.sequence, out, |out| shown.write(out));
+                write_without_values(payload, &mut self.sequence, out)?;
                 return Ok(Some(None));
             }
             Need::Whole => {

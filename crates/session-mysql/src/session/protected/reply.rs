@@ -6,7 +6,7 @@ use std::sync::Arc;
 use session_core::StatementError;
 use session_core::plans::TextPlan;
 use sql_plan::{Output, Plan};
-use wire_mysql::answer::{self, ErrorPacket};
+use wire_mysql::answer;
 use wire_mysql::capabilities::Status;
 use wire_mysql::column::Column;
 use wire_mysql::packet::{self, Header};
@@ -16,7 +16,7 @@ use wire_mysql::{Capabilities, Malformed};
 
 use super::super::answers::{Need, Step, need};
 use super::columns::{self, sealed};
-use super::errors::{refusal, without_values};
+use super::errors::{refusal, write_without_values};
 use super::settings::Results;
 use super::values::Opened;
 use crate::refusal::{Reason, Refusal};
@@ -117,7 +117,7 @@ impl Reply {
         let need = need(self.step, header, first, capabilities).ok_or(Malformed)?;
         let next = match need {
             Need::Whole if first == Some(answer::ERR) => {
-                self.error(payload, out)?;
+                write_without_values(payload, &mut self.sequence, out)?;
                 None
             }
             Need::Whole => {
@@ -144,17 +144,6 @@ impl Reply {
             }
             None => Ok(true),
         }
-    }
-
-    fn error(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Refusal> {
-        let error = ErrorPacket::read(payload)?;
-        let message = without_values(&error);
-        let shown = ErrorPacket {
-            message: &message,
-            ..error
-        };
-        packet::write(&mut self.sequence, out, |out| shown.write(out));
-        Ok(())
     }
 
     fn column(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Refusal> {
