@@ -181,7 +181,8 @@ fn tell_fit(schema: &Schema, count: usize, wants_guards: bool) -> anyhow::Result
 /// reported. The whole file is parsed as the proxy does, so that a misspelt rule is an error.
 fn read_parts(path: &Path) -> anyhow::Result<Option<Parts>> {
     let parts: Parts = configuration::read_toml(path)?;
-    if let Err(errors) = parts.columns.check() {
+    let has_finisher = parts.finish.is_some();
+    if let Err(errors) = sql_rewrite::check_rules(&parts.columns, has_finisher) {
         for error in &errors {
             writeln!(io::stderr(), "strongroom: {}: {error}", path.display())?;
         }

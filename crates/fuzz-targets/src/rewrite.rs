@@ -595,6 +595,7 @@ fn protect<'p>(
         default: None,
         draws: None,
         not_null: false,
+        checks: Default::default(),
     });
     id
 }

@@ -184,6 +184,11 @@ fn of_modify(modify: &ReadModifyWrite, schema: &Schema) -> Result<(), Doubt> {
     let mut hidden = hidden_by(&modify.read.holes);
     for assignment in &modify.assignments {
         let Assignment { column, value } = assignment;
+        if schema.column(*column).is_checked() {
+            return Err(Doubt(
+                "the proxy computes a value for a column with check constraints".to_owned(),
+            ));
+        }
         computed::check_stored((*column, value), &outputs, &mut labels)?;
         computed::hidden_in(value, &mut hidden);
     }

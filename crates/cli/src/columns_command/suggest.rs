@@ -135,6 +135,12 @@ fn rule_text(rule: &ColumnRule) -> anyhow::Result<String> {
     if let Some(default) = &rule.default {
         write!(text, ", default = {}", string(default)?)?;
     }
+    if !rule.checks.is_empty() {
+        let checks = rule.checks.iter();
+        let checks = checks.map(|(name, own)| Ok(format!("{} = {}", quoted(name)?, string(own)?)));
+        let checks = checks.collect::<anyhow::Result<Vec<_>>>()?;
+        write!(text, ", checks = {{ {} }}", checks.join(", "))?;
+    }
     if rule.accept_leakage {
         text.push_str(", accept_leakage = true");
     }

@@ -291,7 +291,29 @@ impl Analysis<'_> {
                 Ok(Some(column))
             }
             (None, Some(_)) => self.plain_as(value, Clear::ByColumn, scope).map(|()| None),
-            (_, None) => self.value(value, scope),
+            (_, None) => {
+                let stored = self.value(value, scope)?;
+                if let (Some(_), Some(column)) = (stored, target)
+                    && !is_excluded(value, self.dialect())
+                {
+                    self.check_unchecked(column)?;
+                }
+                Ok(stored)
+            }
+        }
+    }
+
+    /// Refuses to have the server store a value in a column with check constraints, which the proxy
+    /// would not see.
+    pub fn check_unchecked(&self, target: ColumnId) -> Result<(), Refusal> {
+        match self.column(target).is_checked() {
+            false => Ok(()),
+            true => Err(refuse(format!(
+                "protected column {} has check constraints, and the proxy would not see what is \
+                 stored there",
+                self.title(target)
+            ))
+            .with_hint("Pass the value as a parameter or constant.")),
         }
     }
 
@@ -309,6 +331,7 @@ impl Analysis<'_> {
             (Some(value), Some(target)) if value == target => Ok(()),
             (Some(value), Some(target)) => {
                 joinable(self.schema, Some(value), Some(target))?;
+                self.check_unchecked(target)?;
                 if self.column(value).logical == self.column(target).logical {
                     return Ok(());
                 }
@@ -552,5 +575,16 @@ pub(crate) fn check_dialect(select: &Select) -> Result<(), Refusal> {
     match empty {
         true => Ok(()),
         false => Err(unsupported("a clause of another dialect")),
+    }
+}
+
+/// Whether it is a column of the row that was to be inserted, whose value has been checked.
+fn is_excluded(value: &Expr, dialect: Dialect) -> bool {
+    match value {
+        Expr::CompoundIdentifier(parts) => match parts.as_slice() {
+            [relation, _] => dialect.fold(relation) == "excluded",
+            _ => false,
+        },
+        _ => false,
     }
 }

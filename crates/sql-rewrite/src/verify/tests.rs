@@ -31,6 +31,7 @@ fn protected(id: ColumnId, table: &str, column: &str, domain: &str) -> Protected
         default: None,
         draws: None,
         not_null: false,
+        checks: Default::default(),
     }
 }
 

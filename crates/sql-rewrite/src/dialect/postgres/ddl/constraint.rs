@@ -115,7 +115,7 @@ pub(super) fn check_expression(
     if !table.is_protected() {
         return refuse_reading(expr, what, schema);
     }
-    if View::of_table(schema, table).allowed(expr) {
+    if is_allowed(expr, table, schema) {
         return Ok(());
     }
     Err(refusal(
@@ -123,6 +123,11 @@ pub(super) fn check_expression(
         &format!("{what} over protected columns would compute on ciphertext"),
         "Write it over other columns, or check the values in the application.",
     ))
+}
+
+/// Whether the server may compute an expression over the columns of a protected table.
+pub(super) fn is_allowed(expr: &Expr, table: &Table, schema: &Schema) -> bool {
+    View::of_table(schema, table).allowed(expr)
 }
 
 /// Both sides of a foreign key must be sealed alike.

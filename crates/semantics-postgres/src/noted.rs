@@ -1,0 +1,100 @@
+//! Values that were sealed lately, by how the sealed value begins: where the server shows only the
+//! beginning, nothing opens.
+//!
+//! Only values of tables with check constraints are noted, whose errors show whole rows. What is
+//! noted is bounded, and forgotten when the server has answered everything.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use column_value::Value;
+
+/// Bytes that tell a sealed value from every other, of those that a server shows of one
+/// (PostgreSQL, `ExecBuildSlotValueDescription`: 64 characters, two for each byte behind `\\x`).
+pub const NOTED_START: usize = 31;
+
+/// Values that are noted at most.
+const VALUES_MAX: usize = 16_384;
+
+type Start = [u8; NOTED_START];
+
+#[derive(Default)]
+struct Noted {
+    values: HashMap<Start, (u32, Value)>,
+    /// The oldest first.
+    order: VecDeque<Start>,
+}
+
+/// Values that were sealed lately. Copies share them. Its `Debug` shows none.
+#[derive(Clone, Default)]
+pub struct NotedValues {
+    noted: Arc<Mutex<Noted>>,
+}
+
+impl fmt::Debug for NotedValues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NotedValues")
+    }
+}
+
+impl NotedValues {
+    /// Notes the value of a column that was sealed.
+    pub fn note(&self, sealed: &[u8], column: u32, value: &Value) {
+        let Some(start) = sealed.first_chunk::<NOTED_START>() else {
+            return;
+        };
+        let mut noted = lock(&self.noted);
+        if noted
+            .values
+            .insert(*start, (column, value.clone()))
+            .is_none()
+        {
+            noted.order.push_back(*start);
+        }
+        if noted.order.len() > VALUES_MAX
+            && let Some(oldest) = noted.order.pop_front()
+        {
+            noted.values.remove(&oldest);
+        }
+    }
+
+    /// The value of a sealed one that begins so, and its column.
+    pub fn find(&self, start: &[u8]) -> Option<(u32, Value)> {
+        let start = start.first_chunk::<NOTED_START>()?;
+        lock(&self.noted).values.get(start).cloned()
+    }
+
+    /// Forgets all.
+    pub fn clear(&self) {
+        *lock(&self.noted) = Noted::default();
+    }
+}
+
+fn lock(own: &Mutex<Noted>) -> MutexGuard<'_, Noted> {
+    own.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_is_forgotten_first() {
+        let noted = NotedValues::default();
+        let sealed = |number: usize| {
+            let mut bytes = vec![0; 40];
+            bytes[..8].copy_from_slice(&number.to_be_bytes());
+            bytes
+        };
+        for number in 0..=VALUES_MAX {
+            let value = Value::Integer(i64::try_from(number).expect("a small one"));
+            noted.note(&sealed(number), 7, &value);
+        }
+        assert_eq!(noted.find(&sealed(0)), None);
+        assert_eq!(noted.find(&sealed(1)[..31]), Some((7, Value::Integer(1))));
+        assert_eq!(noted.find(&sealed(1)[..30]), None);
+        noted.clear();
+        assert_eq!(noted.find(&sealed(1)), None);
+    }
+}

@@ -1,0 +1,108 @@
+//! Check constraints of protected columns, which the finisher evaluates.
+
+use sql_plan::RulesError;
+
+use super::{ProtectedColumn, Schema};
+use crate::Rules;
+use crate::dialect::postgres::table_checks;
+
+/// Bytes that stand for a constraint in a sealed value that fails it.
+pub const CHECK_MARK_SIZE: usize = 16;
+
+/// A check constraint of a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnCheck {
+    /// Its name.
+    pub name: String,
+    /// Its expression, as the rule has it.
+    pub expression: String,
+    /// The condition that the finisher evaluates for a column of that name: true or false.
+    pub question: String,
+    /// Whether NULL fails it. The server sees to that.
+    pub refuses_null: bool,
+    /// What a sealed value has that fails it.
+    pub mark: [u8; CHECK_MARK_SIZE],
+    /// Whether the table has the constraint. One that was dropped is not evaluated.
+    pub is_there: bool,
+}
+
+/// The check constraints of a protected column.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ColumnChecks {
+    /// By their names, as the server checks them.
+    pub own: Vec<ColumnCheck>,
+    /// Whether its table has one, over this column or another: errors show all of a row.
+    pub are_in_table: bool,
+}
+
+impl ColumnChecks {
+    /// Those that are evaluated, with their indices.
+    pub fn there(&self) -> impl Iterator<Item = (u16, &ColumnCheck)> {
+        let all = (0..).zip(&self.own);
+        all.filter(|(_, check)| check.is_there)
+    }
+}
+
+/// Finds rules that contradict themselves or each other, and checks that cannot be evaluated.
+///
+/// # Errors
+/// All of them.
+pub fn check_rules(rules: &Rules, has_finisher: bool) -> Result<(), Vec<RulesError>> {
+    rules.check()?;
+    let mut errors = Vec::new();
+    for (table, columns) in &rules.tables {
+        for (column, rule) in columns {
+            let problem = match table_checks::read_all(column, &rule.checks) {
+                Err(wrong) => wrong,
+                Ok(checks) if checks.is_empty() || has_finisher => continue,
+                Ok(_) => "has checks, which only a finisher evaluates: set [finish] engine = \
+                          \"postgres\", or remove them"
+                    .to_owned(),
+            };
+            errors.push(RulesError::Column {
+                table: table.clone(),
+                column: column.clone(),
+                problem,
+            });
+        }
+    }
+    match errors.is_empty() {
+        true => Ok(()),
+        false => Err(errors),
+    }
+}
+
+impl ProtectedColumn {
+    /// Whether values are checked before they are stored.
+    pub fn is_checked(&self) -> bool {
+        self.checks.there().next().is_some()
+    }
+}
+
+impl Schema {
+    /// Whether values of a protected column are checked before they are stored.
+    pub fn has_checks(&self) -> bool {
+        self.protected.iter().any(ProtectedColumn::is_checked)
+    }
+
+    /// Notes which constraints of rules a table has.
+    pub(crate) fn note_checks(
+        &mut self,
+        (schema, table): (&str, &str),
+        is_there: impl Fn(&ProtectedColumn, &ColumnCheck) -> bool,
+    ) {
+        let is_own = |column: &ProtectedColumn| column.schema == schema && column.table == table;
+        for column in self.protected.iter_mut().filter(|own| is_own(own)) {
+            let mut checks = std::mem::take(&mut column.checks);
+            for check in &mut checks.own {
+                check.is_there = is_there(column, check);
+            }
+            column.checks = checks;
+        }
+        let mut own = self.protected.iter().filter(|own| is_own(own));
+        let are_in_table = own.any(ProtectedColumn::is_checked);
+        for column in self.protected.iter_mut().filter(|own| is_own(own)) {
+            column.checks.are_in_table = are_in_table;
+        }
+    }
+}
