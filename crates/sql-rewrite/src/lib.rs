@@ -16,6 +16,7 @@ mod finisher;
 mod guard;
 mod increment;
 mod inline;
+mod lacking;
 mod locks;
 mod mention;
 mod sampled;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use semantics_postgres::{DateOrder, Letters, OpaqueForms, TextContext, TimeZone};
+use semantics_postgres::{DateOrder, Drawn, Letters, OpaqueForms, TextContext, TimeZone};
 use session_core::StatementError;
 use session_core::plans::TextPlan;
 use sql_rewrite::SessionFacts;
@@ -244,7 +244,7 @@ impl Settings {
     pub(super) fn noting_context(&self) -> TextContext {
         TextContext {
             opaque: self.context.opaque.noting(),
-            drawn: self.context.drawn.counting(),
+            drawn: Drawn::counting(),
             ..TextContext::clone(&self.context)
         }
     }

@@ -333,6 +333,17 @@ fn comparable(left: &ColumnRule, right: &ColumnRule) -> bool {
 }
 
 fn check_names_of_checks(rule: &ColumnRule) -> Result<(), String> {
+    let is_drawn = rule
+        .default
+        .as_deref()
+        .is_some_and(|own| Draws::parse(own).is_some());
+    if is_drawn && !rule.checks.is_empty() {
+        return Err(
+            "has a check, and values of a sequence, which nobody could check before they are \
+             drawn: remove the check"
+                .to_owned(),
+        );
+    }
     for name in rule.checks.keys() {
         check_name(name)?;
         if name.starts_with(GUARD_PREFIX) {

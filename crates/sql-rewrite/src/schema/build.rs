@@ -345,7 +345,7 @@ impl<'a> Building<'a> {
                 None
             }
         };
-        let checks = match table_checks::read_all(column, &rule.checks) {
+        let checks = match table_checks::read_all(column, rule.logical, &rule.checks) {
             Ok(checks) => checks,
             Err(wrong) => {
                 problem = Some(wrong);

@@ -52,7 +52,7 @@ pub fn check_rules(rules: &Rules, has_finisher: bool) -> Result<(), Vec<RulesErr
     let mut errors = Vec::new();
     for (table, columns) in &rules.tables {
         for (column, rule) in columns {
-            let problem = match table_checks::read_all(column, &rule.checks) {
+            let problem = match table_checks::read_all(column, rule.logical, &rule.checks) {
                 Err(wrong) => wrong,
                 Ok(checks) if checks.is_empty() || has_finisher => continue,
                 Ok(_) => "has checks, which only a finisher evaluates: set [finish] engine = \
@@ -77,12 +77,43 @@ impl ProtectedColumn {
     pub fn is_checked(&self) -> bool {
         self.checks.there().next().is_some()
     }
+
+    /// Whether its rule has a check of that name.
+    pub(crate) fn has_check(&self, name: &str) -> bool {
+        self.checks.own.iter().any(|check| check.name == name)
+    }
+
+    /// A check of its rule that its table does not have.
+    pub fn lacking(&self) -> Option<&ColumnCheck> {
+        self.checks.own.iter().find(|check| !check.is_there)
+    }
+
+    /// What is wrong if its table lacks a check.
+    pub fn lacking_text(&self, check: &ColumnCheck) -> String {
+        format!(
+            "{}.{} lacks the check {} of the rule of {}, so nothing is written to it: add it \
+             through the proxy (ALTER TABLE … ADD CONSTRAINT {} CHECK ({})) while the table is \
+             empty, or take it out of the rule",
+            self.schema, self.table, check.name, self.column, check.name, check.expression
+        )
+    }
 }
 
 impl Schema {
     /// Whether values of a protected column are checked before they are stored.
     pub fn has_checks(&self) -> bool {
         self.protected.iter().any(ProtectedColumn::is_checked)
+    }
+
+    /// Checks of rules that tables do not have.
+    pub fn lacking_checks(&self) -> impl Iterator<Item = (&ProtectedColumn, &ColumnCheck)> {
+        let is_there = |column: &ProtectedColumn| {
+            let name = (column.schema.clone(), column.table.clone());
+            let table = self.tables.get(&name).filter(|table| table.oid != 0);
+            table.is_some_and(|table| table.position(&column.column).is_some())
+        };
+        let columns = self.protected.iter().filter(move |own| is_there(own));
+        columns.filter_map(|column| Some((column, column.lacking()?)))
     }
 
     /// Notes which constraints of rules a table has.

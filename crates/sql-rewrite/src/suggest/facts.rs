@@ -292,8 +292,16 @@ impl Facts {
         let Some(column) = column else {
             return Ok(());
         };
-        table_checks::read(&column, name, own)?;
-        if let Some(found) = self.found(place.0, place.1) {
+        let Some(found) = self.found(place.0, place.1) else {
+            return Ok(());
+        };
+        // A column that is left out needs none.
+        if let Ok((logical, default)) = found.left_out() {
+            let is_drawn = default.is_some_and(|own| Draws::parse(&own).is_some());
+            if is_drawn {
+                return Err("its values come from a sequence".to_owned());
+            }
+            table_checks::read((&column, logical), name, own)?;
             found.checks.insert(name.to_owned(), own.to_owned());
         }
         Ok(())

@@ -194,7 +194,11 @@ impl<'s> Labels<'s> {
     /// was sealed to be stored there, or is there already.
     pub fn store(&mut self, given: &Label, target: &Label) -> Result<(), Doubt> {
         self.meet(given, target)?;
-        let (Some(own), Some(column)) = (given.sealed, target.sealed) else {
+        let Some(column) = target.sealed else {
+            return Ok(());
+        };
+        self.check_kept(column.column)?;
+        let Some(own) = given.sealed else {
             return Ok(());
         };
         let is_checked = own.column == column.column && !own.is_unchecked;
@@ -203,6 +207,18 @@ impl<'s> Labels<'s> {
             false => Err(Doubt(format!(
                 "a value is stored in {}, whose check constraints it has not passed",
                 self.title(column)
+            ))),
+        }
+    }
+
+    /// The table of a column has all checks of its rule.
+    pub fn check_kept(&self, column: ColumnId) -> Result<(), Doubt> {
+        let mut checks = self.schema.column(column).checks.own.iter();
+        match checks.all(|check| check.is_there) {
+            true => Ok(()),
+            false => Err(Doubt(format!(
+                "a value is stored in {}, which lacks a check of its rule",
+                self.schema.title(column)
             ))),
         }
     }

@@ -15,6 +15,7 @@
 
 use std::collections::BTreeMap;
 
+use column_value::LogicalType;
 use sha2::{Digest, Sha256};
 use sqlparser::ast::{Expr, Ident, ObjectName, Query, Visitor};
 use std::ops::ControlFlow;
@@ -23,12 +24,13 @@ use super::finisher;
 use super::names::{folded, quoted};
 use super::parse;
 use super::table_guard::tree;
-use crate::Schema;
 use crate::schema::{CHECK_MARK_SIZE, ColumnCheck};
 use crate::walk;
+use crate::{ProtectedColumn, Schema};
 
 mod null;
 mod same;
+mod times;
 
 pub(crate) use same::is_same;
 
@@ -41,10 +43,11 @@ const MARK_PLACE: usize = 3;
 /// What is wrong with one, and what to do.
 pub(crate) fn read_all(
     column: &str,
+    logical: LogicalType,
     checks: &BTreeMap<String, String>,
 ) -> Result<Vec<ColumnCheck>, String> {
     let read = checks.iter().map(|(name, text)| {
-        read(column, name, text).map_err(|wrong| format!("check {name}: {wrong}"))
+        read((column, logical), name, text).map_err(|wrong| format!("check {name}: {wrong}"))
     });
     read.collect()
 }
@@ -53,10 +56,18 @@ pub(crate) fn read_all(
 ///
 /// # Errors
 /// What is wrong with it, and what to do.
-pub(crate) fn read(column: &str, name: &str, text: &str) -> Result<ColumnCheck, String> {
-    let Some(expression) = parse::expression(text) else {
+pub(crate) fn read(
+    (column, logical): (&str, LogicalType),
+    name: &str,
+    text: &str,
+) -> Result<ColumnCheck, String> {
+    let expression = parse::expression(text)
+        // The finisher gets what is written of the tree.
+        .filter(|own| parse::expression(&own.to_string()).as_ref() == Some(own));
+    let Some(expression) = expression else {
         return Err("its expression cannot be read: write it as behind CHECK".to_owned());
     };
+    times::check(&expression, logical)?;
     if let ControlFlow::Break(wrong) = walk::visit(&expression, &mut Own { column }) {
         return Err(wrong);
     }
@@ -104,10 +115,11 @@ impl Visitor for Own<'_> {
                 return ControlFlow::Break("it depends on the moment or the session".to_owned());
             }
             Expr::Identifier(name) => name,
-            Expr::CompoundIdentifier(parts) => match parts.last() {
-                Some(name) => name,
-                None => return ControlFlow::Continue(()),
-            },
+            Expr::CompoundIdentifier(_) => {
+                return ControlFlow::Break(
+                    "it names a column with its table: write the column alone".to_owned(),
+                );
+            }
             Expr::Function(function) if !finisher::is_of_a_row(function) => {
                 return ControlFlow::Break("it has a function of several rows".to_owned());
             }
@@ -178,8 +190,8 @@ pub(crate) fn condition(check: &ColumnCheck, column: &str) -> String {
 }
 
 /// Whether an expression is this condition, as the server prints it: a dump has it so.
-pub(crate) fn is_printed(check: &ColumnCheck, column: &str, expression: &Expr) -> bool {
-    let name = quoted(column);
+pub(crate) fn is_printed(check: &ColumnCheck, column: &ProtectedColumn, expression: &Expr) -> bool {
+    let name = quoted(&column.column);
     let unmarked = format!(
         "substr({name}, {MARK_PLACE}, {CHECK_MARK_SIZE}) <> '\\x{}'::bytea",
         digits(&check.mark)
@@ -188,7 +200,7 @@ pub(crate) fn is_printed(check: &ColumnCheck, column: &str, expression: &Expr) -
         true => format!("{name} IS NOT NULL AND {unmarked}"),
         false => unmarked,
     };
-    parse::expression(&text).is_some_and(|own| is_same(&own, expression))
+    parse::expression(&text).is_some_and(|own| same::is_alike(&own, expression, &column.table))
 }
 
 /// Whether a constraint is this condition, by what the catalogue stores of it for a column of this

@@ -94,6 +94,12 @@ impl Building<'_> {
                          drop it at the server (ALTER TABLE … DROP CONSTRAINT …), then run \
                          `strongroom columns guard`",
                     )
+                } else if own.is_some_and(|own| own.has_check(&constraint)) {
+                    Some(
+                        "it has the name of a check of the rule, and is not what stands for it: \
+                         drop it at the server (ALTER TABLE … DROP CONSTRAINT …), and add it \
+                         through the proxy",
+                    )
                 } else if own.is_some() {
                     Some("the server would check ciphertext: drop it")
                 } else {

@@ -32,10 +32,11 @@ pub(super) fn plan(alter: &AlterTable, schema: &Schema) -> Result<Plan, Refusal>
         }
     }
     let mut anew = alter.clone();
-    let looks_at_rows = checked::take_of_changed(&mut anew, &table, schema)?;
+    let (checks, looks_at_rows) = checked::take_of_changed(&mut anew, &table, schema)?;
     for own in &mut anew.operations {
         operation(own, &table, schema)?;
     }
+    anew.operations.extend(checks);
     anew.operations
         .extend(guarded::of_changed(alter, &table, schema)?);
     let plan = if anew == *alter && !table.is_protected() {

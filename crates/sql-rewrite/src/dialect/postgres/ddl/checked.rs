@@ -36,41 +36,45 @@ pub(super) fn take_of_new(
     Ok(taken)
 }
 
-/// The same of an `ALTER TABLE`: they are added by operations of their own. The second value says
-/// whether rows that are there would have to be checked.
+/// The same of an `ALTER TABLE`: operations of their own add them. The second value says whether
+/// rows that are there would have to be checked.
 pub(super) fn take_of_changed(
     alter: &mut AlterTable,
     table: &Table,
     schema: &Schema,
-) -> Result<bool, Refusal> {
+) -> Result<(Vec<AlterTableOperation>, bool), Refusal> {
     let mut looks_at_rows = false;
     let mut operations = Vec::new();
     let mut added = Vec::new();
     for mut operation in std::mem::take(&mut alter.operations) {
         match &mut operation {
-            AlterTableOperation::AddConstraint { constraint, .. } => {
+            AlterTableOperation::AddConstraint {
+                constraint,
+                not_valid,
+            } => {
                 if let Some(own) = stand_in(constraint, table, schema)? {
                     looks_at_rows = true;
-                    added.push(own);
+                    added.push((own, *not_valid));
                     continue;
                 }
             }
             AlterTableOperation::AddColumn { column_def, .. } => {
-                added.extend(take_of_column(column_def, table, schema)?);
+                let own = take_of_column(column_def, table, schema)?;
+                added.extend(own.into_iter().map(|constraint| (constraint, false)));
             }
             _ => {}
         }
         operations.push(operation);
     }
-    let added = added
-        .into_iter()
-        .map(|constraint| AlterTableOperation::AddConstraint {
-            constraint,
-            not_valid: false,
-        });
-    operations.extend(added);
     alter.operations = operations;
-    Ok(looks_at_rows)
+    let added =
+        added.into_iter().map(
+            |(constraint, not_valid)| AlterTableOperation::AddConstraint {
+                constraint,
+                not_valid,
+            },
+        );
+    Ok((added.collect(), looks_at_rows))
 }
 
 /// Takes the checks out of the definition of a column.
@@ -148,8 +152,8 @@ fn meant<'s>(
     for column in &own {
         for rule in column.checks.own.iter().filter(|rule| is_named(rule)) {
             let is_same = parse::expression(&rule.expression)
-                .is_some_and(|ruled| table_checks::is_same(&ruled, &check.expr))
-                || table_checks::is_printed(rule, &column.column, &check.expr);
+                .is_some_and(|ruled| table_checks::is_same(&ruled, &check.expr, column))
+                || table_checks::is_printed(rule, column, &check.expr);
             if is_same {
                 check_shadows(rule, schema)?;
                 return Ok(Some((column, rule)));
@@ -183,7 +187,17 @@ fn unruled(check: &CheckConstraint, column: &ProtectedColumn, table: &Table) -> 
     let automatic = || format!("{}_{}_check", table.name, column.column);
     let name = check.name.as_ref().map_or_else(automatic, folded);
     let text = check.expr.to_string();
-    match table_checks::read(&column.column, &name, &text) {
+    if let Some(rule) = column.checks.own.iter().find(|rule| rule.name == name) {
+        return refusal(
+            &subject,
+            &format!(
+                "the check {name} of its rule is `{}`, and it is not clear that this is the same",
+                rule.expression
+            ),
+            "Write the same expression in both places.",
+        );
+    }
+    match table_checks::read((&column.column, column.logical), &name, &text) {
         Err(wrong) => refusal(
             &subject,
             &format!("the check {name} cannot be evaluated for the server: {wrong}"),
