@@ -10,15 +10,26 @@ use server_testkit::Postgres;
 
 use crate::common::texts::answer;
 use crate::common::{Setup, client_of};
+use crate::schema::until_checked;
 
 const RULES: &str = r#"
 [columns.item]
-price = { type = "numeric(10,2)", checks = { item_price_check = "price > 0", b_small = "price < 1000" } }
-mail = { type = "varchar(60)", mode = "equality", domain = "mail", checks = { has_at = "mail LIKE '%@%'" } }
-state = { type = "text", checks = { known_state = "state IN ('CANARY new', 'CANARY old')" } }
-number = { type = "integer", mode = "order", checks = { zz_number = "number IS NOT NULL AND number % 2 = 0" } }
-tags = { type = "text[]", checks = { few_tags = "cardinality(tags) < 3" } }
-note = { type = "text" }
+price.type = "numeric(10,2)"
+price.checks = { item_price_check = "price > 0", b_small = "price < 1000" }
+mail.type = "varchar(60)"
+mail.mode = "equality"
+mail.domain = "mail"
+mail.checks.has_at = "mail LIKE '%@%'"
+state.type = "text"
+state.checks.known_state = "state IN ('CANARY new', 'CANARY old')"
+number.type = "integer"
+number.mode = "order"
+number.checks.zz_number = "number IS NOT NULL AND number % 2 = 0"
+tags.type = "text[]"
+tags.checks.few_tags = "cardinality(tags) < 3"
+note.type = "text"
+[columns.parted]
+mail = { type = "varchar(60)", checks = { at = "mail LIKE '%@%'" } }
 [columns.letter]
 mail = { type = "varchar(60)", mode = "equality", domain = "mail" }
 "#;
@@ -273,72 +284,253 @@ fn copied_rows_are_checked() {
     }
 }
 
+/// The proxy refuses a statement, with these words in its hint.
+#[track_caller]
+fn assert_refused(client: &mut Client, text: &str, hint: &str) {
+    let error = answer(client, text).expect_err(text);
+    let error = error.as_db_error().expect("of the proxy").clone();
+    assert_eq!(error.code().code(), "0A000", "{text}: {error:?}");
+    let said = error.hint().unwrap_or_default();
+    assert!(said.contains(hint), "{text}: {error:?}");
+}
+
 #[test]
-fn constraints_are_made_where_a_rule_names_them_and_go_with_drop() {
+fn a_constraint_that_no_rule_names_is_refused() {
     let Some(mut twins) = begin() else {
         return;
     };
-    let mut refused = |text: &str, hint: &str| {
-        let error = answer(&mut twins.own, text).expect_err(text);
-        let error = error.as_db_error().expect("of the proxy").clone();
-        assert_eq!(error.code().code(), "0A000", "{text}: {error:?}");
-        let said = error.hint().unwrap_or_default();
-        assert!(said.contains(hint), "{text}: {error:?}");
+    for (text, hint) in [
+        (
+            "CREATE TABLE letter2 (id integer); ALTER TABLE letter ADD CHECK (mail <> '4711')",
+            "`checks = { letter_mail_check = \"mail <> '4711'\" }`",
+        ),
+        (
+            "ALTER TABLE item ADD CONSTRAINT other CHECK (price > 0 AND note <> '')",
+            "one check for each",
+        ),
+        (
+            "ALTER TABLE item ADD CONSTRAINT other CHECK (price < random())",
+            "in the application",
+        ),
+        (
+            "ALTER TABLE item RENAME CONSTRAINT b_small TO c_small",
+            "rename it in the rule",
+        ),
+        (
+            "ALTER TABLE letter ADD CONSTRAINT other CHECK (mail > 'a') NO INHERIT",
+            "`checks = {",
+        ),
+        (
+            "ALTER TABLE item ADD CONSTRAINT b_small CHECK (price < 1000) NO INHERIT",
+            "Leave NO INHERIT",
+        ),
+        (
+            "ALTER TABLE item ADD CONSTRAINT b_small CHECK (price < 1001)",
+            "the same expression in both",
+        ),
+        (
+            "ALTER TABLE item ADD CONSTRAINT b_small CHECK (item.price < 1000.0::real)",
+            "the same expression in both",
+        ),
+    ] {
+        assert_refused(&mut twins.own, text, hint);
+    }
+}
+
+#[test]
+fn constraints_go_and_come_while_the_table_is_empty() {
+    let Some(mut twins) = begin() else {
+        return;
     };
-    refused(
-        "CREATE TABLE letter2 (id integer); ALTER TABLE letter ADD CHECK (mail <> '4711')",
-        "`checks = { letter_mail_check = \"mail <> '4711'\" }`",
-    );
-    refused(
-        "ALTER TABLE item ADD CONSTRAINT other CHECK (price > 0 AND note <> '')",
-        "one check for each",
-    );
-    refused(
-        "ALTER TABLE item ADD CONSTRAINT other CHECK (price < random())",
-        "in the application",
-    );
-    refused(
-        "ALTER TABLE item RENAME CONSTRAINT b_small TO c_small",
-        "rename it in the rule",
-    );
-    let text = "ALTER TABLE item DROP CONSTRAINT b_small";
-    twins.own.batch_execute(text).expect(text);
-    let text = "INSERT INTO item (id, price, number) VALUES (31, 5000, 2)";
-    twins.own.batch_execute(text).expect("it is not checked");
-    let text = "ALTER TABLE item ADD CONSTRAINT b_small CHECK (price < 1000)";
-    let mut refused = |text: &str, hint: &str| {
-        let error = answer(&mut twins.own, text).expect_err(text);
-        let error = error.as_db_error().expect("of the proxy").clone();
-        assert_eq!(error.code().code(), "0A000", "{text}: {error:?}");
-        assert!(error.hint().unwrap_or_default().contains(hint), "{error:?}");
-    };
-    refused(text, "copy the rows");
-    answer(&mut twins.own, "TRUNCATE item").expect("empty");
-    answer(&mut twins.own, text).expect("added");
-    let wrong = "INSERT INTO item (id, price, number) VALUES (31, 5000, 2)";
-    let error = answer(&mut twins.own, wrong).expect_err("it is checked again");
+    let own = &mut twins.own;
+    let drop = "ALTER TABLE item DROP CONSTRAINT b_small";
+    answer(own, drop).expect(drop);
+    let right = "INSERT INTO item (id, price, number) VALUES (31, 5, 2)";
+    let error = answer(own, right).expect_err("nobody would check it");
+    let said = error.to_string();
+    assert!(said.contains("lacks the check b_small"), "{said}");
+    let add = "ALTER TABLE item ADD CONSTRAINT b_small CHECK (price < 1000)";
+    assert_refused(own, add, "copy the rows");
+    assert_refused(own, &format!("{add} NOT VALID"), "copy the rows");
+    answer(own, "TRUNCATE item").expect("empty");
+    answer(own, &format!("{add} NOT VALID")).expect("added");
+    let validate = "ALTER TABLE item VALIDATE CONSTRAINT b_small";
+    answer(own, validate).expect(validate);
+    answer(own, right).expect("it is right");
+    let wrong = "INSERT INTO item (id, price, number) VALUES (32, 5000, 2)";
+    let error = answer(own, wrong).expect_err("it is checked again");
     assert_eq!(told(&error).2.as_deref(), Some("b_small"));
     // The server has nothing of the expressions, and its own form is taken again, as of a dump.
-    let mut past = twins.setup.server.connect();
-    let printed = answer(
-        &mut past,
-        "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'b_small'",
-    );
-    let printed = printed.expect("a constraint").concat();
+    let printed = printed(&mut twins.setup.server.connect(), "b_small");
     assert!(!printed.contains("1000"), "{printed}");
-    let text = "ALTER TABLE item DROP CONSTRAINT b_small";
-    answer(&mut twins.own, text).expect(text);
+    answer(own, "TRUNCATE item").expect("empty");
+    answer(own, drop).expect(drop);
     let text = format!("ALTER TABLE item ADD CONSTRAINT b_small {printed}");
-    answer(&mut twins.own, &text).expect(&text);
-    answer(&mut twins.own, wrong).expect_err("it is checked again");
-    // In the same text, nobody knows yet.
-    answer(&mut twins.own, "DROP TABLE item").expect("dropped");
-    let text = format!(
-        "{}; INSERT INTO item (id, price, number) VALUES (1, -1, 2)",
-        TABLES[0]
+    answer(own, &text).expect(&text);
+    answer(own, wrong).expect_err("it is checked again");
+    // What a text creates is known in the same text.
+    answer(own, "DROP TABLE item").expect("dropped");
+    let create = TABLES[0];
+    let text = format!("{create}; INSERT INTO item (id, price, number) VALUES (1, -1, 2)");
+    let error = answer(own, &text).expect_err("it lacks one that comes later");
+    assert!(
+        error.to_string().contains("lacks the check known_state"),
+        "{error}"
     );
-    let error = answer(&mut twins.own, &text).expect_err("it is checked at once");
+    let create = create.replace(
+        "state text",
+        "state text CONSTRAINT known_state CHECK (state IN \
+                                 ('CANARY new', 'CANARY old'))",
+    );
+    let text = format!("{create}; INSERT INTO item (id, price, number) VALUES (1, -1, 2)");
+    let error = answer(own, &text).expect_err("it is checked at once");
     assert_eq!(told(&error).2.as_deref(), Some("item_price_check"));
+    let text = format!("{create}; INSERT INTO item (id, price, number) VALUES (1, 1, 2)");
+    answer(own, &text).expect("it is right");
+}
+
+/// What the server has in the place of a check.
+fn printed(client: &mut Client, name: &str) -> String {
+    let text =
+        format!("SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = '{name}'");
+    answer(client, &text).expect("a constraint").concat()
+}
+
+#[test]
+fn nothing_is_written_where_a_constraint_is_missing_or_another() {
+    let Some(mut twins) = begin() else {
+        return;
+    };
+    let mut past = twins.setup.server.connect();
+    let own = printed(&mut past, "has_at");
+    let writes = [
+        "INSERT INTO item (id, number) VALUES (41, 2)",
+        "INSERT INTO item (id, mail, number) VALUES (41, 'x@', 2)",
+        "UPDATE item SET mail = 'x@'",
+        "UPDATE item SET plain = 7",
+        "UPDATE item SET price = price + 1 WHERE price > 2",
+        "WITH w AS (UPDATE item SET plain = 7 RETURNING id) SELECT * FROM w",
+        "MERGE INTO item USING (SELECT 1 AS id) s ON s.id = item.id WHEN MATCHED THEN UPDATE SET \
+         plain = 7",
+        "COPY item (id, mail, number) FROM STDIN",
+    ];
+    let mut change = |text: &str, own: &mut Client, setup: &Setup| {
+        past.batch_execute(text).expect(text);
+        until_checked(setup, own);
+    };
+    change(
+        "ALTER TABLE item DROP CONSTRAINT has_at",
+        &mut twins.own,
+        &twins.setup,
+    );
+    for text in writes {
+        let error = twins.own.batch_execute(text).expect_err(text);
+        let said = error.as_db_error().expect("of the proxy");
+        assert_eq!(said.code().code(), "0A000", "{text}: {said:?}");
+        assert!(
+            said.message().contains("lacks the check has_at"),
+            "{text}: {said:?}"
+        );
+    }
+    let text = "SELECT mail FROM item WHERE id = 1";
+    assert_eq!(answer(&mut twins.own, text).expect(text), ["CANARY a@b"]);
+    let text = "DELETE FROM item WHERE mail = 'CANARY none'";
+    answer(&mut twins.own, text).expect(text);
+    let another = "ALTER TABLE item ADD CONSTRAINT has_at CHECK (substr(mail, 3, 16) <> '\\x00')";
+    change(another, &mut twins.own, &twins.setup);
+    for text in writes {
+        let error = twins.own.batch_execute(text).expect_err(text);
+        let said = error.as_db_error().expect("of the proxy");
+        assert!(
+            said.message().contains("constraint has_at"),
+            "{text}: {said:?}"
+        );
+    }
+    let back = format!(
+        "ALTER TABLE item DROP CONSTRAINT has_at; ALTER TABLE item ADD CONSTRAINT has_at {own}"
+    );
+    change(&back, &mut twins.own, &twins.setup);
+    let text = "UPDATE item SET mail = 'x@' WHERE id = 1";
+    answer(&mut twins.own, text).expect(text);
+    let text = "UPDATE item SET mail = 'x' WHERE id = 1";
+    let error = answer(&mut twins.own, text).expect_err("it is checked");
+    assert_eq!(told(&error).2.as_deref(), Some("has_at"));
+}
+
+#[test]
+fn a_value_with_a_mark_is_never_shown() {
+    let Some(mut twins) = begin() else {
+        return;
+    };
+    let mut past = twins.setup.server.connect();
+    let own = printed(&mut past, "has_at");
+    let mark = own.split('\'').nth(1).expect("a constant").to_owned();
+    // As if the constraint were dropped while a value that fails it is on its way.
+    past.batch_execute(&format!(
+        "ALTER TABLE item DROP CONSTRAINT has_at; UPDATE item SET mail = substr(mail, 1, 2) || \
+         '{mark}'::bytea || substr(mail, 3) WHERE id = 1"
+    ))
+    .expect("marked");
+    until_checked(&twins.setup, &mut twins.own);
+    for text in [
+        "SELECT mail FROM item WHERE id = 1",
+        "SELECT id FROM item WHERE lower(mail) = 'canary a@b'",
+        "COPY item (mail) TO STDOUT",
+    ] {
+        // The session ends with the value.
+        let mut own = client_of(&twins.setup.proxy);
+        let said = match text.starts_with("COPY") {
+            false => answer(&mut own, text).expect_err(text).to_string(),
+            true => {
+                let mut shown = String::new();
+                let mut reader = own.copy_out(text).expect("begun");
+                let error = std::io::Read::read_to_string(&mut reader, &mut shown);
+                assert!(!shown.contains("a@b"), "{shown}");
+                error.expect_err(text).to_string()
+            }
+        };
+        assert!(!said.contains("a@b"), "{text}: {said}");
+    }
+    let text = "SELECT id FROM item WHERE mail = 'CANARY a@b'";
+    let mut own = client_of(&twins.setup.proxy);
+    assert_eq!(answer(&mut own, text).expect(text), [""; 0]);
+}
+
+#[test]
+fn rows_of_children_and_partitions_are_checked() {
+    let Some(mut twins) = begin() else {
+        return;
+    };
+    for text in [
+        "CREATE TABLE child () INHERITS (item)",
+        "CREATE TABLE parted (place integer, mail varchar(60) CONSTRAINT at CHECK (mail LIKE \
+         '%@%')) PARTITION BY LIST (place)",
+        "CREATE TABLE part_one PARTITION OF parted FOR VALUES IN (1)",
+        "CREATE TABLE part_two PARTITION OF parted FOR VALUES IN (2)",
+        "INSERT INTO child (id, mail, number) VALUES (51, 'CANARY @', 2)",
+        "INSERT INTO child (id, mail, number) VALUES (51, 'CANARY', 2)",
+        "INSERT INTO parted VALUES (1, 'CANARY @1')",
+        "INSERT INTO parted VALUES (2, 'CANARY')",
+        "INSERT INTO part_two VALUES (2, 'CANARY')",
+        "UPDATE parted SET place = 2",
+        "UPDATE parted SET place = 1, mail = 'CANARY'",
+        "UPDATE item SET mail = 'CANARY' WHERE id = 51",
+    ] {
+        let [own, twin] = [&mut twins.own, &mut twins.twin]
+            .map(|client| answer(client, text).map_err(|error| told(&error)));
+        match (own, twin) {
+            // What the proxy does not know of a row, it leaves out.
+            (Err(own), Err(twin)) => {
+                assert_eq!(
+                    (&own.0, &own.1, &own.2),
+                    (&twin.0, &twin.1, &twin.2),
+                    "{text}"
+                );
+                assert_eq!(own.3, twin.3, "{text}");
+            }
+            (own, twin) => assert_eq!(own, twin, "{text}"),
+        }
+    }
 }
 
 #[test]
@@ -364,4 +556,8 @@ fn checks_without_a_finisher_stop_the_start() {
                  [finish]\nengine = \"postgres\"\n";
     let said = start(wrong).expect("it does not start");
     assert!(said.contains("it reads b"), "{said}");
+    let wrong = "[columns.t]\na = { type = \"integer\", mode = \"equality\", default = \"serial\", \
+                 checks = { own = \"a > 0\" } }\n[finish]\nengine = \"postgres\"\n";
+    let said = start(wrong).expect("it does not start");
+    assert!(said.contains("values of a sequence"), "{said}");
 }

@@ -56,8 +56,8 @@ pub struct TextPlan {
     pub forgets_statements: bool,
     /// Whether the text may name objects of its session. Determined once, not at each Bind.
     pub may_name_objects: bool,
-    /// Whether the finisher is asked about values: the schema has protected columns whose values are
-    /// kept unread, or are checked before they are stored.
+    /// Whether the finisher is asked about values: the schema has protected columns whose values
+    /// are kept unread, or are checked before they are stored.
     pub has_opaque: bool,
     /// For each statement that stores values of sequences: their columns, and how many of each.
     draws: Vec<(usize, ColumnId, usize)>,

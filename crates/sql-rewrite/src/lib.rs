@@ -8,6 +8,7 @@
 //! where the analysis has shown that it meets no protected column.
 
 mod analysis;
+mod checked_rules;
 mod describe;
 mod dialect;
 pub mod explain;
@@ -28,6 +29,7 @@ mod uses;
 mod verify;
 mod walk;
 
+pub use checked_rules::check_rules;
 pub use describe::describe;
 pub use dialect::Dialect;
 pub use dialect::mysql;
@@ -39,7 +41,7 @@ pub use schema::{
     ASKED, ASKED_OF_CHANGED, Answer, CHECK_MARK_SIZE, CHECKED, CatalogueFacts, Column, ColumnCheck,
     ColumnChecks, ColumnType, FinisherFacts, Guard, GuardsDue, ProtectedColumn, QUERIES,
     RelationKind, Schema, SchemaError, SeenColumns, SessionFacts, Shared, Table, answers_of,
-    changed_of, check_rules, fingerprint_of, names_text,
+    changed_of, fingerprint_of, names_text,
 };
 pub use statement::{plan, plan_with};
 pub use verify::is_of_second_proof;

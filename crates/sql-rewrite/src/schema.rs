@@ -21,7 +21,7 @@ pub use crate::dialect::postgres::queries::{
     names_text,
 };
 pub use build::SeenColumns;
-pub use checks::{CHECK_MARK_SIZE, ColumnCheck, ColumnChecks, check_rules};
+pub use checks::{CHECK_MARK_SIZE, ColumnCheck, ColumnChecks};
 pub use guards::{Guard, GuardsDue};
 pub use session::SessionFacts;
 pub use shared::Shared;

@@ -79,6 +79,14 @@ fn text(suggestion: &Suggestion) -> anyhow::Result<String> {
     let mut text = "# Proposed by `strongroom columns suggest`. See what each rule reveals with \
                     `strongroom columns\n# explain`, and remove what need not be protected.\n"
         .to_owned();
+    let proposals = suggestion.tables.iter().flat_map(|table| &table.columns);
+    let has_checks = |(_, proposal): &(String, Proposal)| match proposal {
+        Proposal::Rule(rule, _) => !rule.checks.is_empty(),
+        Proposal::LeftOut(_) => false,
+    };
+    if proposals.into_iter().any(has_checks) {
+        text.push_str("# Rules with checks need a finisher: [finish] engine = \"postgres\".\n");
+    }
     for table in &suggestion.tables {
         let is_rule = |(_, proposal): &(String, Proposal)| matches!(proposal, Proposal::Rule(..));
         let name = quoted(&table.table)?;

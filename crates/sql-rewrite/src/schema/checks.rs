@@ -1,10 +1,6 @@
 //! Check constraints of protected columns, which the finisher evaluates.
 
-use sql_plan::RulesError;
-
 use super::{ProtectedColumn, Schema};
-use crate::Rules;
-use crate::dialect::postgres::table_checks;
 
 /// Bytes that stand for a constraint in a sealed value that fails it.
 pub const CHECK_MARK_SIZE: usize = 16;
@@ -40,35 +36,6 @@ impl ColumnChecks {
     pub fn there(&self) -> impl Iterator<Item = (u16, &ColumnCheck)> {
         let all = (0..).zip(&self.own);
         all.filter(|(_, check)| check.is_there)
-    }
-}
-
-/// Finds rules that contradict themselves or each other, and checks that cannot be evaluated.
-///
-/// # Errors
-/// All of them.
-pub fn check_rules(rules: &Rules, has_finisher: bool) -> Result<(), Vec<RulesError>> {
-    rules.check()?;
-    let mut errors = Vec::new();
-    for (table, columns) in &rules.tables {
-        for (column, rule) in columns {
-            let problem = match table_checks::read_all(column, rule.logical, &rule.checks) {
-                Err(wrong) => wrong,
-                Ok(checks) if checks.is_empty() || has_finisher => continue,
-                Ok(_) => "has checks, which only a finisher evaluates: set [finish] engine = \
-                          \"postgres\", or remove them"
-                    .to_owned(),
-            };
-            errors.push(RulesError::Column {
-                table: table.clone(),
-                column: column.clone(),
-                problem,
-            });
-        }
-    }
-    match errors.is_empty() {
-        true => Ok(()),
-        false => Err(errors),
     }
 }
 

@@ -190,8 +190,8 @@ impl<'s> Labels<'s> {
         }
     }
 
-    /// A value is stored in a column. One with check constraints takes what was checked for it: what
-    /// was sealed to be stored there, or is there already.
+    /// A value is stored in a column. One with check constraints takes what was checked for it:
+    /// what was sealed to be stored there, or is there already.
     pub fn store(&mut self, given: &Label, target: &Label) -> Result<(), Doubt> {
         self.meet(given, target)?;
         let Some(column) = target.sealed else {

@@ -3,6 +3,7 @@
 
 use column_value::LogicalType;
 
+mod checked;
 mod mysql;
 mod sequences;
 

@@ -287,9 +287,9 @@ SELECT i.inhrelid::pg_catalog.text, i.inhparent::pg_catalog.text
 /// that are there were looked at, and whether it holds for all rows and children. That a check may
 /// hold for none (`NOT ENFORCED`), PostgreSQL 18 has a column for, and others have not.
 ///
-/// Of checks that compare bytes by `<>`, as [`crate::dialect::postgres::table_checks`] has them, the
-/// condition is told too. What the server prints of a check is not asked: it would lock the table, and so wait for
-/// whoever has changed it.
+/// Of checks that compare bytes by `<>`, as [`crate::dialect::postgres::table_checks`] has them,
+/// the condition is told too. What the server prints of a check is not asked: it would lock the
+/// table, and so wait for whoever has changed it.
 const CONSTRAINTS: &str = "\
 SELECT k.conname::pg_catalog.text, k.contype::pg_catalog.text, k.conrelid::pg_catalog.text,
        pg_catalog.array_to_string(k.conkey, ' '), k.confrelid::pg_catalog.text,

@@ -58,8 +58,8 @@ pub(super) fn plan(alter: &AlterTable, schema: &Schema) -> Result<Plan, Refusal>
     }
 }
 
-/// The plan of a statement that is good for a table without rows only: nobody has checked those that
-/// are there. The server executes it as one block.
+/// The plan of a statement that is good for a table without rows only: nobody has checked those
+/// that are there. The server executes it as one block.
 fn of_empty(alter: AlterTable, table: &Table) -> Result<Plan, Refusal> {
     let Plan::One(one, effects) = written(&Statement::AlterTable(alter))? else {
         return Ok(pass());

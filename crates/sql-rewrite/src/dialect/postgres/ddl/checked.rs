@@ -280,7 +280,7 @@ pub(super) fn refuse_renaming(name: &Ident, table: &Table, schema: &Schema) -> R
         Some(column) => Err(refusal(
             &subject_of(table, &column.column),
             &format!("the check {name} of its rule would have another name than the rule says"),
-            "Drop the constraint, rename it in the rule, and add it again while the table is empty.",
+            "Drop the constraint, rename it in the rule, and add it while the table is empty.",
         )),
     }
 }

@@ -1,8 +1,8 @@
 //! What a check says of NULL. Only what is sure is said: most functions and operators give NULL for
 //! NULL, and those that do not are not known here.
 
-use sqlparser::ast::{BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments};
-use sqlparser::ast::{UnaryOperator, Value};
+use sqlparser::ast::{BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr};
+use sqlparser::ast::{FunctionArguments, UnaryOperator, Value};
 
 use crate::dialect::postgres::names::builtin;
 
@@ -83,22 +83,25 @@ pub(super) fn of(expression: &Expr) -> Option<Outcome> {
             trim_characters: None,
             ..
         } => strict(std::iter::once(&**expr).chain(trim_what.iter().map(|own| &**own))),
-        Expr::Function(function) => {
-            let name = builtin(&function.name)?;
-            let FunctionArguments::List(list) = &function.args else {
-                return None;
-            };
-            if !STRICT.split_whitespace().any(|own| own == name) {
-                return None;
-            }
-            let arguments = list.args.iter().map(|argument| match argument {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
-                _ => None,
-            });
-            strict(arguments.collect::<Option<Vec<_>>>()?)
-        }
+        Expr::Function(function) => called(function),
         _ => None,
     }
+}
+
+/// The value of a function, if it is a strict one.
+fn called(function: &Function) -> Option<Outcome> {
+    let name = builtin(&function.name)?;
+    let FunctionArguments::List(list) = &function.args else {
+        return None;
+    };
+    if !STRICT.split_whitespace().any(|own| own == name) {
+        return None;
+    }
+    let arguments = list.args.iter().map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+        _ => None,
+    });
+    strict(arguments.collect::<Option<Vec<_>>>()?)
 }
 
 fn truth(is_so: bool) -> Outcome {

@@ -94,6 +94,19 @@ impl Normal<'_> {
                 let to = self.compared(expr, to, high);
                 binary(Box::new(from), both, Box::new(to))
             }
+            Expr::BinaryOp { left, op, right } => self.compared(left, op, right),
+            other => self.of_pattern(self.of_list(other)),
+        }
+    }
+
+    /// A list as a list, in the forms of SQL and of the server.
+    fn of_list(&self, expression: Expr) -> Expr {
+        match expression {
+            Expr::InList {
+                expr,
+                list,
+                negated,
+            } => self.listed(expr, list, negated),
             Expr::AnyOp {
                 left,
                 compare_op: BinaryOperator::Eq,
@@ -120,11 +133,13 @@ impl Normal<'_> {
                     right,
                 },
             },
-            Expr::InList {
-                expr,
-                list,
-                negated,
-            } => self.listed(expr, list, negated),
+            other => other,
+        }
+    }
+
+    /// LIKE and ILIKE as the operators that they are.
+    fn of_pattern(&self, expression: Expr) -> Expr {
+        match expression {
             Expr::Like {
                 negated,
                 any: false,
@@ -151,7 +166,6 @@ impl Normal<'_> {
                 };
                 self.compared(expr, operator, pattern)
             }
-            Expr::BinaryOp { left, op, right } => self.compared(left, op, right),
             other => other,
         }
     }

@@ -1,6 +1,6 @@
 //! Constants of dates and times in checks. The server reads one when the constraint is made, by the
-//! settings of that session, and the finisher by those of each session that writes: so only such are
-//! taken that mean the same for all.
+//! settings of that session, and the finisher by those of each session that writes: so only such
+//! are taken that mean the same for all.
 
 use std::ops::ControlFlow;
 

@@ -15,8 +15,8 @@ const INT4: &str = "23";
 /// Levels of a guard, with some to spare.
 const DEPTH_MAX: usize = 16;
 
-/// The conditions of a tree that is one, or joins them by AND, with `$1` for the first column of the
-/// table; None: it has what no guard has.
+/// The conditions of a tree that is one, or joins them by AND, with `$1` for the first column of
+/// the table; None: it has what no guard has.
 pub(crate) fn conditions(text: &str) -> Option<Vec<String>> {
     let mut words = Words { rest: text };
     let Item::Node(node) = words.item(DEPTH_MAX)? else {
