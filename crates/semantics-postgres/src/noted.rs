@@ -15,7 +15,10 @@ use column_value::Value;
 pub const NOTED_START: usize = 31;
 
 /// Values that are noted at most.
-const VALUES_MAX: usize = 16_384;
+const VALUES_MAX: usize = 4096;
+
+/// Bytes of a long value that are kept: more than a server shows of one.
+const BYTES_MAX: usize = 256;
 
 type Start = [u8; NOTED_START];
 
@@ -44,12 +47,11 @@ impl NotedValues {
         let Some(start) = sealed.first_chunk::<NOTED_START>() else {
             return;
         };
+        let Some(value) = shortened(value) else {
+            return;
+        };
         let mut noted = lock(&self.noted);
-        if noted
-            .values
-            .insert(*start, (column, value.clone()))
-            .is_none()
-        {
+        if noted.values.insert(*start, (column, value)).is_none() {
             noted.order.push_back(*start);
         }
         if noted.order.len() > VALUES_MAX
@@ -68,6 +70,19 @@ impl NotedValues {
     /// Forgets all.
     pub fn clear(&self) {
         *lock(&self.noted) = Noted::default();
+    }
+}
+
+/// A value without the part that no server shows. None: its text is not known here.
+fn shortened(value: &Value) -> Option<Value> {
+    match value {
+        Value::Text(text) if text.len() > BYTES_MAX => {
+            let end = (0..=BYTES_MAX).rfind(|end| text.is_char_boundary(*end))?;
+            Some(Value::Text(text[..end].to_owned()))
+        }
+        Value::Bytes(bytes) => Some(Value::Bytes(bytes[..bytes.len().min(BYTES_MAX)].to_vec())),
+        Value::Opaque(_) => None,
+        other => Some(other.clone()),
     }
 }
 
@@ -94,6 +109,12 @@ mod tests {
         assert_eq!(noted.find(&sealed(0)), None);
         assert_eq!(noted.find(&sealed(1)[..31]), Some((7, Value::Integer(1))));
         assert_eq!(noted.find(&sealed(1)[..30]), None);
+        let long = Value::Text("ä".repeat(BYTES_MAX));
+        noted.note(&[9; 40], 7, &long);
+        let kept = Value::Text("ä".repeat(BYTES_MAX / 2));
+        assert_eq!(noted.find(&[9; 31]), Some((7, kept)));
+        noted.note(&[8; 40], 7, &Value::Opaque(vec![1]));
+        assert_eq!(noted.find(&[8; 31]), None);
         noted.clear();
         assert_eq!(noted.find(&sealed(1)), None);
     }

@@ -294,7 +294,7 @@ impl Analysis<'_> {
             (_, None) => {
                 let stored = self.value(value, scope)?;
                 if let (Some(_), Some(column)) = (stored, target)
-                    && !is_excluded(value, self.dialect())
+                    && !(stored == target && is_column(value))
                 {
                     self.check_unchecked(column)?;
                 }
@@ -578,13 +578,7 @@ pub(crate) fn check_dialect(select: &Select) -> Result<(), Refusal> {
     }
 }
 
-/// Whether it is a column of the row that was to be inserted, whose value has been checked.
-fn is_excluded(value: &Expr, dialect: Dialect) -> bool {
-    match value {
-        Expr::CompoundIdentifier(parts) => match parts.as_slice() {
-            [relation, _] => dialect.fold(relation) == "excluded",
-            _ => false,
-        },
-        _ => false,
-    }
+/// Whether it is a column by itself. What that column has, or was to get, has been checked.
+fn is_column(value: &Expr) -> bool {
+    matches!(value, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
 }
