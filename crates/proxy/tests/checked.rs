@@ -1,7 +1,7 @@
 //! Check constraints over protected columns, beside a twin in clear: by the text protocol, and
 //! prepared with parameters as texts and in binary.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -506,10 +506,15 @@ fn a_value_with_a_mark_is_never_shown() {
             false => answer(&mut own, text).expect_err(text).to_string(),
             true => {
                 let mut shown = String::new();
-                let mut reader = own.copy_out(text).expect("begun");
-                let error = std::io::Read::read_to_string(&mut reader, &mut shown);
+                let said = match own.copy_out(text) {
+                    Ok(mut reader) => match reader.read_to_string(&mut shown) {
+                        Ok(_) => panic!("{shown}"),
+                        Err(error) => error.to_string(),
+                    },
+                    Err(error) => error.to_string(),
+                };
                 assert!(!shown.contains("a@b"), "{shown}");
-                error.expect_err(text).to_string()
+                said
             }
         };
         assert!(!said.contains("a@b"), "{text}: {said}");

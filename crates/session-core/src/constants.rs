@@ -137,7 +137,7 @@ pub fn store<F: ValueFormat>(
         // A value that is kept unread is not known before its form is.
         let is_unknown =
             context.opaque.is_noting() && matches!(value, Value::Opaque(bytes) if bytes.is_empty());
-        for (index, check) in own.checks.there().filter(|_| !is_unknown) {
+        for (index, check) in (0..).zip(&own.checks.own).filter(|_| !is_unknown) {
             let asked = CheckOf {
                 column: column.0,
                 index,

@@ -356,6 +356,8 @@ impl<'a> Building<'a> {
             self.error(name, column, problem);
         }
         let own_domain = || format!("column:{}.{}.{column}", name.0, name.1);
+        let mut rules = self.rules.table(&name.0, &name.1).into_iter().flatten();
+        let are_in_table = rules.any(|(_, rule)| !rule.checks.is_empty());
         ProtectedColumn {
             id,
             schema: name.0.clone(),
@@ -370,7 +372,7 @@ impl<'a> Building<'a> {
             not_null,
             checks: ColumnChecks {
                 own: checks,
-                are_in_table: false,
+                are_in_table,
             },
         }
     }

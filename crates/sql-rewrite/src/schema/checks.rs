@@ -18,7 +18,8 @@ pub struct ColumnCheck {
     pub refuses_null: bool,
     /// What a sealed value has that fails it.
     pub mark: [u8; CHECK_MARK_SIZE],
-    /// Whether the table has the constraint. One that was dropped is not evaluated.
+    /// Whether the table has the constraint. Where it has not, nothing is written to it. A value is
+    /// checked in any case: a statement before it in the same text may add the constraint.
     pub is_there: bool,
 }
 
@@ -27,22 +28,14 @@ pub struct ColumnCheck {
 pub struct ColumnChecks {
     /// By their names, as the server checks them.
     pub own: Vec<ColumnCheck>,
-    /// Whether its table has one, over this column or another: errors show all of a row.
+    /// Whether the table's rules have one, over this column or another: errors show all of a row.
     pub are_in_table: bool,
-}
-
-impl ColumnChecks {
-    /// Those that are evaluated, with their indices.
-    pub fn there(&self) -> impl Iterator<Item = (u16, &ColumnCheck)> {
-        let all = (0..).zip(&self.own);
-        all.filter(|(_, check)| check.is_there)
-    }
 }
 
 impl ProtectedColumn {
     /// Whether values are checked before they are stored.
     pub fn is_checked(&self) -> bool {
-        self.checks.there().next().is_some()
+        !self.checks.own.is_empty()
     }
 
     /// Whether its rule has a check of that name.
@@ -96,11 +89,6 @@ impl Schema {
                 check.is_there = is_there(column, check);
             }
             column.checks = checks;
-        }
-        let mut own = self.protected.iter().filter(|own| is_own(own));
-        let are_in_table = own.any(ProtectedColumn::is_checked);
-        for column in self.protected.iter_mut().filter(|own| is_own(own)) {
-            column.checks.are_in_table = are_in_table;
         }
     }
 }

@@ -30,7 +30,7 @@ use crate::{ProtectedColumn, Schema};
 
 mod null;
 mod same;
-mod times;
+mod session;
 
 pub(crate) use same::is_same;
 
@@ -67,7 +67,7 @@ pub(crate) fn read(
     let Some(expression) = expression else {
         return Err("its expression cannot be read: write it as behind CHECK".to_owned());
     };
-    times::check(&expression, logical)?;
+    session::check(&expression, logical)?;
     if let ControlFlow::Break(wrong) = walk::visit(&expression, &mut Own { column }) {
         return Err(wrong);
     }

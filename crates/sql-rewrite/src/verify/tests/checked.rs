@@ -117,7 +117,7 @@ fn nothing_is_stored_where_a_check_is_missing() {
 #[test]
 fn copied_fields_are_sealed_for_their_column() {
     let copy = |kind| {
-        Plan::Copy(Copy {
+        Plan::Copy(Box::new(Copy {
             template: Template {
                 pieces: vec![Piece::Text(
                     "COPY public.person (name) FROM STDIN".to_owned(),
@@ -130,7 +130,7 @@ fn copied_fields_are_sealed_for_their_column() {
             fields: vec![kind],
             format: CopyFormat::Binary,
             effects: Effects::default(),
-        })
+        }))
     };
     let (own, other) = (OutputKind::Sealed(NAME), OutputKind::Sealed(NOTE));
     assert_eq!(check(&copy(own), &checked(true)), Ok(()));
