@@ -3,9 +3,11 @@
 use super::{MAIL, NAME, NOTE, check, schema, secret, sent};
 use crate::schema::{CHECK_MARK_SIZE, ColumnCheck};
 use crate::{
-    Assignment, Copy, CopyFormat, Current, Effects, Expression, Form, Hole, Output, OutputKind,
-    Piece, Plan, Purpose, ReadModifyWrite, Schema, Source, Template,
+    Assignment, Copy, CopyFormat, Current, Effects, Expression, FinisherQuery, FinisherWrite, Form,
+    Hole, InsertedColumn, InsertedRows, Output, OutputKind, Piece, Plan, Purpose, ReadModifyWrite,
+    Schema, Source, Template,
 };
+use sql_plan::{Element, FetchedColumnPlan, FetchedRelation};
 
 /// The schema, where `person.name` has a check, and the table has the constraint or lacks it.
 fn checked(is_there: bool) -> Schema {
@@ -22,7 +24,7 @@ fn checked(is_there: bool) -> Schema {
 }
 
 /// A statement as its text says it: `{name}` is a value that is sealed to be stored in that column,
-/// `{name?}` one to be compared with it, `{name[]}` an array that is stored.
+/// `{name?}` one to be compared with it.
 fn write(text: &str) -> Plan {
     let (mut holes, mut pieces) = (Vec::new(), Vec::new());
     for (index, part) in text.split(['{', '}']).enumerate() {
@@ -30,7 +32,7 @@ fn write(text: &str) -> Plan {
             pieces.push(Piece::Text(part.to_owned()));
             continue;
         }
-        let column = match part.trim_end_matches(['?', '[', ']']) {
+        let column = match part.trim_end_matches('?') {
             "name" => NAME,
             "mail" => MAIL,
             "note" => NOTE,
@@ -40,14 +42,10 @@ fn write(text: &str) -> Plan {
             true => Purpose::Match,
             false => Purpose::Store,
         };
-        let form = match part.contains("[]") {
-            true => Form::SealedArray(column, purpose),
-            false => Form::Sealed(column, purpose),
-        };
         pieces.push(Piece::Hole(holes.len()));
         holes.push(Hole {
             source: secret(),
-            form,
+            form: Form::Sealed(column, purpose),
         });
     }
     Plan::One(sent(pieces, holes, Vec::new()), Effects::default())
@@ -67,7 +65,6 @@ fn what_is_stored_was_checked_for_its_column() {
         "UPDATE public.visit SET note = person.name FROM public.person",
         "INSERT INTO public.person (name) VALUES ({name}), (NULL)",
         "INSERT INTO public.person (name) SELECT name FROM public.person",
-        "INSERT INTO public.person (name) SELECT c0 FROM UNNEST({name[]}) AS r (c0)",
         "INSERT INTO public.person (name) VALUES ({name}) ON CONFLICT (id) DO UPDATE SET name = \
          excluded.name",
     ] {
@@ -87,8 +84,6 @@ fn what_is_stored_was_checked_for_its_column() {
         "INSERT INTO public.person (name) SELECT note FROM public.visit",
         "INSERT INTO public.person (name) SELECT name FROM public.person UNION ALL SELECT note \
          FROM public.visit",
-        "INSERT INTO public.person (name) SELECT c0 FROM UNNEST({note[]}) AS r (c0)",
-        "INSERT INTO public.person (name) SELECT c0 FROM UNNEST({name[]?}) AS r (c0)",
         "INSERT INTO public.person (name) VALUES ({name}) ON CONFLICT (id) DO UPDATE SET name = \
          {name?}",
         "WITH c (x) AS (SELECT note FROM public.visit) UPDATE public.person SET name = x FROM c",
@@ -190,4 +185,77 @@ fn the_proxy_computes_no_value_that_is_checked() {
     }));
     assert_eq!(check(&plan, &schema()), Ok(()));
     assert!(check(&plan, &checked(true)).is_err());
+}
+
+/// Rows of `visit.note` that the finisher computes, stored in `person.name` as they come.
+fn computed(write: [&str; 2], form: Form, rows: Option<InsertedRows>, schema: &Schema) -> bool {
+    let column = match form {
+        Form::Sealed(column, _) | Form::SealedArray(column, _) => column,
+        Form::Plain => panic!("it is sealed"),
+    };
+    let [before, after] = write.map(|text| Piece::Text(text.to_owned()));
+    let query = FinisherQuery {
+        fetch: sent(
+            vec![Piece::Text(
+                "SELECT visit.note FROM public.visit AS visit".to_owned(),
+            )],
+            Vec::new(),
+            vec![Output::shown(OutputKind::Sealed(NOTE))],
+        ),
+        has_index: false,
+        is_of_no_row: false,
+        relations: vec![FetchedRelation {
+            columns: vec![FetchedColumnPlan {
+                output: 0,
+                element: Element::Binary,
+            }],
+        }],
+        text: "WITH strongroom_0 (note) AS (SELECT note FROM unnest(CAST($1 AS text[])) AS \
+               strongroom_rows (note)) SELECT visit.note FROM strongroom_0 AS visit"
+            .to_owned(),
+        parameters: 0,
+        declared: Vec::new(),
+        effects: Effects::default(),
+    };
+    let hole = Hole {
+        source: Source::Computed(0),
+        form,
+    };
+    let plan = Plan::FinisherWrite(Box::new(FinisherWrite {
+        query,
+        columns: vec![column],
+        inserted: rows,
+        upsert: None,
+        write: sent(vec![before, Piece::Hole(0), after], vec![hole], Vec::new()),
+        verb: "INSERT",
+    }));
+    check(&plan, schema).is_ok()
+}
+
+#[test]
+fn what_the_finisher_computes_is_checked_for_its_column() {
+    let insert = [
+        "INSERT INTO public.person (name) SELECT r.c0 FROM UNNEST(",
+        ") AS r (c0)",
+    ];
+    let update = ["UPDATE public.person SET name = ", ""];
+    let rows = |column| {
+        Some(InsertedRows {
+            width: 1,
+            columns: vec![InsertedColumn::Sealed(0, column)],
+        })
+    };
+    for (column, is_right) in [(NAME, true), (NOTE, false)] {
+        let all = Form::SealedArray(column, Purpose::Store);
+        let one = Form::Sealed(column, Purpose::Store);
+        assert!(computed(insert, all, rows(column), &schema()));
+        assert!(computed(update, one, None, &schema()));
+        assert_eq!(
+            computed(insert, all, rows(column), &checked(true)),
+            is_right
+        );
+        assert_eq!(computed(update, one, None, &checked(true)), is_right);
+    }
+    let array = Form::SealedArray(NAME, Purpose::Store);
+    assert!(!computed(insert, array, rows(NAME), &checked(false)));
 }

@@ -74,7 +74,7 @@ fn casts_by_settings(operand: &Expr, to: &DataType, logical: LogicalType) -> boo
     let name = to.to_string().to_ascii_lowercase();
     if is_name_of_time(&name) {
         let keeps = matches!(logical, L::Date | L::Timestamp(_)) && !is_zone(&name);
-        return !keeps || !matches!(operand, Expr::Identifier(_));
+        return !keeps || !is_column(operand);
     }
     let is_text = ["text", "char", "varchar", "name"]
         .iter()
@@ -92,7 +92,14 @@ fn casts_by_settings(operand: &Expr, to: &DataType, logical: LogicalType) -> boo
             | L::Uuid
             | L::Json
     );
-    is_text && !(writes_alike && matches!(operand, Expr::Identifier(_) | Expr::Nested(_)))
+    is_text && !(writes_alike && is_column(operand))
+}
+
+fn is_column(expression: &Expr) -> bool {
+    match expression {
+        Expr::Nested(inner) => is_column(inner),
+        other => matches!(other, Expr::Identifier(_)),
+    }
 }
 
 /// Whether a constant of a time has a zone where the column has none, or the other way round: they
