@@ -79,7 +79,7 @@ fn what_is_stored_was_checked_for_its_column() {
         "UPDATE public.person SET name = COALESCE(name, {note})",
         "UPDATE public.person SET (id, name) = (1, {note})",
         "UPDATE public.person SET (id, name) = (SELECT id, note FROM public.visit)",
-        "UPDATE public.person SET name = (SELECT max(note) FROM public.visit)",
+        "UPDATE public.person SET name = (SELECT note FROM public.visit)",
         "INSERT INTO public.person (name) VALUES ({name}), ({note})",
         "INSERT INTO public.person (name) SELECT note FROM public.visit",
         "INSERT INTO public.person (name) SELECT name FROM public.person UNION ALL SELECT note \

@@ -185,10 +185,9 @@ impl Normal<'_> {
                 | B::PGRegexNotMatch
                 | B::PGRegexNotIMatch
         );
-        if !compares && !(matches && self.keeps_text()) {
-            return binary(left, op, right);
-        }
+        let takes_constants = compares || (matches && self.keeps_text());
         let (left, right) = match (self.is_operand(&left), self.is_operand(&right)) {
+            _ if !takes_constants => (left, right),
             (true, false) => (left, Box::new(self.bare(*right))),
             (false, true) => (Box::new(self.bare(*left)), right),
             _ => (left, right),
