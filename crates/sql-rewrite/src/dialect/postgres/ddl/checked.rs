@@ -164,7 +164,7 @@ fn meant<'s>(
     match (own.as_slice(), columns.len()) {
         ([], _) => Ok(None),
         _ if is_allowed => Ok(None),
-        ([column], 1) => Err(unruled(check, column, table)),
+        ([column], 1) => Err(unruled(check, column, table, schema)),
         _ => Err(refusal(
             &format!("protected table {}.{}", table.schema, table.name),
             "a check over a protected column and others would compute on ciphertext",
@@ -182,7 +182,12 @@ fn check_shadows(rule: &ColumnCheck, schema: &Schema) -> Result<(), Refusal> {
 }
 
 /// The refusal of a check that no rule names.
-fn unruled(check: &CheckConstraint, column: &ProtectedColumn, table: &Table) -> Refusal {
+fn unruled(
+    check: &CheckConstraint,
+    column: &ProtectedColumn,
+    table: &Table,
+    schema: &Schema,
+) -> Refusal {
     let subject = subject_of(table, &column.column);
     let automatic = || format!("{}_{}_check", table.name, column.column);
     let name = check.name.as_ref().map_or_else(automatic, folded);
@@ -209,9 +214,13 @@ fn unruled(check: &CheckConstraint, column: &ProtectedColumn, table: &Table) -> 
                 "its rule does not have the check {name}, which the proxy would have to evaluate"
             ),
             &format!(
-                "Write it into the rule: `checks = {{ {} = {} }}`.",
+                "Write it into the rule: `checks = {{ {} = {} }}`{}.",
                 toml_key(&name),
-                toml_string(&text)
+                toml_string(&text),
+                match schema.has_finisher() {
+                    true => "",
+                    false => ", and set [finish] engine = \"postgres\"",
+                }
             ),
         ),
     }
