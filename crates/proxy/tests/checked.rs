@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use postgres::binary_copy::BinaryCopyInWriter;
 use postgres::types::private::BytesMut;
 use postgres::types::{Format, IsNull, ToSql, Type};
 use postgres::{Client, Error};
@@ -285,6 +286,56 @@ fn copied_rows_are_checked() {
         });
         assert_eq!(own, twin, "{options} {rows}");
     }
+}
+
+#[test]
+fn rows_that_are_copied_in_binary_are_checked() {
+    let Some(mut twins) = begin() else {
+        return;
+    };
+    for (id, mail) in [(61, "CANARY@b"), (62, "CANARY"), (63, "CANARY@c")] {
+        let [own, twin] = [&mut twins.own, &mut twins.twin].map(|client| {
+            let copy = "COPY item (id, mail, number) FROM STDIN (FORMAT binary)";
+            let writer = client.copy_in(copy).expect("begun");
+            let types = [Type::INT4, Type::VARCHAR, Type::INT4];
+            let mut writer = BinaryCopyInWriter::new(writer, &types);
+            for (more, mail) in [(0, "CANARY@a"), (100, mail)] {
+                writer.write(&[&(id + more), &mail, &2]).expect("written");
+            }
+            let said = writer.finish().map_err(|error| told(&error));
+            (said, answer(client, LEFT).expect("rows"))
+        });
+        assert_eq!(own, twin, "{mail}");
+    }
+}
+
+#[test]
+fn prepared_statements_follow_the_constraints() {
+    let Some(mut twins) = begin() else {
+        return;
+    };
+    let own = &mut twins.own;
+    let text = "INSERT INTO item (id, mail, number) VALUES ($1, $2, 2)";
+    let insert = own.prepare(text).expect("prepared");
+    let mut run = |own: &mut Client, id: i32, mail: &str| {
+        let done = own.execute(&insert, &[&id, &mail]);
+        done.map_err(|error| told(&error))
+    };
+    assert_eq!(run(own, 71, "CANARY@"), Ok(1));
+    let error = run(own, 72, "CANARY").expect_err("it fails");
+    assert_eq!((&*error.0, error.2.as_deref()), ("23514", Some("has_at")));
+    let mut other = client_of(&twins.setup.proxy);
+    answer(&mut other, "TRUNCATE item").expect("empty");
+    answer(&mut other, "ALTER TABLE item DROP CONSTRAINT has_at").expect("dropped");
+    for mail in ["CANARY@", "CANARY"] {
+        let error = run(own, 73, mail).expect_err("nobody would check it");
+        assert!(error.1.contains("lacks the check has_at"), "{error:?}");
+    }
+    let text = "ALTER TABLE item ADD CONSTRAINT has_at CHECK (mail LIKE '%@%')";
+    answer(&mut other, text).expect(text);
+    assert_eq!(run(own, 74, "CANARY@"), Ok(1));
+    let error = run(own, 75, "CANARY").expect_err("it fails");
+    assert_eq!(error.2.as_deref(), Some("has_at"));
 }
 
 /// The proxy refuses a statement, with these words in its hint.
