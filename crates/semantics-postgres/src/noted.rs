@@ -24,7 +24,8 @@ type Start = [u8; NOTED_START];
 
 #[derive(Default)]
 struct Noted {
-    values: HashMap<Start, (u32, Value)>,
+    /// None: several values begin so, as near ones in mode order.
+    values: HashMap<Start, Option<(u32, Value)>>,
     /// The oldest first.
     order: VecDeque<Start>,
 }
@@ -51,8 +52,15 @@ impl NotedValues {
             return;
         };
         let mut noted = lock(&self.noted);
-        if noted.values.insert(*start, (column, value)).is_none() {
-            noted.order.push_back(*start);
+        match noted.values.get_mut(start) {
+            Some(known) => {
+                let known_value = known.take().map(|(_, known)| known);
+                *known = (known_value.as_ref() == Some(&value)).then_some((column, value));
+            }
+            None => {
+                noted.values.insert(*start, Some((column, value)));
+                noted.order.push_back(*start);
+            }
         }
         if noted.order.len() > VALUES_MAX
             && let Some(oldest) = noted.order.pop_front()
@@ -64,7 +72,7 @@ impl NotedValues {
     /// The value of a sealed one that begins so, and its column.
     pub fn find(&self, start: &[u8]) -> Option<(u32, Value)> {
         let start = start.first_chunk::<NOTED_START>()?;
-        lock(&self.noted).values.get(start).cloned()
+        lock(&self.noted).values.get(start).cloned().flatten()
     }
 
     /// Forgets all.
@@ -115,6 +123,12 @@ mod tests {
         assert_eq!(noted.find(&[9; 31]), Some((7, kept)));
         noted.note(&[8; 40], 7, &Value::Opaque(vec![1]));
         assert_eq!(noted.find(&[8; 31]), None);
+        noted.note(&sealed(2), 9, &Value::Integer(2));
+        assert_eq!(noted.find(&sealed(2)), Some((9, Value::Integer(2))));
+        for other in [3, 2] {
+            noted.note(&sealed(2), 9, &Value::Integer(other));
+            assert_eq!(noted.find(&sealed(2)), None);
+        }
         noted.clear();
         assert_eq!(noted.find(&sealed(1)), None);
     }

@@ -1,5 +1,7 @@
 //! Constants and values on their way into statements: read and sealed.
 
+use std::iter;
+
 use column_value::{LogicalType, Value, ValueError};
 use semantics_postgres::{CheckOf, TextContext, ValueText, assign, cast};
 use sql_plan::{ColumnId, Literal, Purpose};
@@ -109,8 +111,10 @@ pub fn seal<F: ValueFormat>(
     }
 }
 
-/// Bytes before the mark of a check in a sealed value: mode and version of the keys.
-const HEADER_SIZE: usize = 2;
+/// Where the version of the keys is in a sealed value, and the mark of a check behind it.
+const VERSION_PLACE: usize = 1;
+/// What a value with a mark has in its place: a guard refuses it, should the check not be there.
+const MARKED: u8 = 0xff;
 
 /// Seals a value as its column stores it. One that fails a check constraint gets the mark of the
 /// first, in the order of their names: the server refuses it where it would refuse the value.
@@ -151,8 +155,8 @@ pub fn store<F: ValueFormat>(
         bytes.zeroize();
     }
     if let Some(mark) = mark {
-        let place = start + HEADER_SIZE;
-        out.splice(place..place, mark);
+        let place = start + VERSION_PLACE;
+        out.splice(place..=place, iter::once(MARKED).chain(mark));
     }
     if !context.opaque.is_noting() {
         context.noted.note(&out[start..], column.0, value);

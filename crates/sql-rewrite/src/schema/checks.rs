@@ -43,6 +43,14 @@ impl ProtectedColumn {
         self.checks.own.iter().any(|check| check.name == name)
     }
 
+    /// What is wrong with it in a foreign key, if the server gives it the new values of the column
+    /// that it refers to.
+    pub(crate) fn cascade_problem(&self, is_given_on: bool) -> Option<&'static str> {
+        (is_given_on && self.is_checked()).then_some(
+            "ON UPDATE CASCADE would store values that nobody has checked as its rule says",
+        )
+    }
+
     /// A check of its rule that its table does not have.
     pub fn lacking(&self) -> Option<&ColumnCheck> {
         self.checks.own.iter().find(|check| !check.is_there)

@@ -89,14 +89,20 @@ fn may_show(letter: u8) -> bool {
 }
 
 /// The texts with which sealed values begin, in both styles of `bytea_output`: mode and version of
-/// the keys.
-const BEGINNINGS: [&[u8]; 6] = [
+/// the keys, or what a value that fails a check has in its place.
+const BEGINNINGS: [&[u8]; 12] = [
     b"\\x0101",
     b"\\x0201",
     b"\\x0301",
     b"\\001\\001",
     b"\\002\\001",
     b"\\003\\001",
+    b"\\x01ff",
+    b"\\x02ff",
+    b"\\x03ff",
+    b"\\001\\377",
+    b"\\002\\377",
+    b"\\003\\377",
 ];
 
 /// Where a sealed value may begin.
@@ -281,6 +287,14 @@ mod tests {
                 Some("PL/pgSQL function f()"),
             ),
             ("said \\x0301ab", None),
+            (
+                "COPY t, line 3, column c: \"\\x01ffab...\"",
+                Some("COPY t, line 3, column c"),
+            ),
+            (
+                "COPY t, line 3, column c: \"\\003\\377ab...\"",
+                Some("COPY t, line 3, column c"),
+            ),
         ] {
             let shown = without_sealed_lines(context.as_bytes());
             assert_eq!(shown.as_deref(), left.map(str::as_bytes), "{context}");
@@ -305,7 +319,7 @@ mod tests {
 
     #[test]
     fn an_error_that_shows_nothing_sealed_passes() {
-        let body = b"SERROR\0C23505\0DKey (c)=(\\x01ff) already exists.\0\0";
+        let body = b"SERROR\0C23505\0DKey (c)=(\\x01fe) already exists.\0\0";
         let mut out = Vec::new();
         let written = write_error_of_server(body, b"as it came", Opening::default(), &mut out);
         assert_eq!(written, Ok(()));

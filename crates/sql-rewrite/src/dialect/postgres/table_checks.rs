@@ -9,8 +9,9 @@
 //! Invariants:
 //! 1. NULL is never sealed, so a constraint that NULL does not meet also says `IS NOT NULL`. Of one
 //!    for which that is not clear there is no rule.
-//! 2. The mark stands behind the header of a sealed value, so that a guard accepts it: the
-//!    constraint refuses it by its own name.
+//! 2. The mark stands behind the header of a sealed value, and the header is one that the guard
+//!    refuses ([`super::table_guard`]): without the constraint, which may be dropped while the
+//!    value is on its way, the value is not stored either. The constraint comes first by its name.
 //! 3. A sealed value without a mark has that mark there by chance only, one time in 2^128.
 
 use std::collections::BTreeMap;
@@ -23,7 +24,7 @@ use std::ops::ControlFlow;
 use super::finisher;
 use super::names::{folded, quoted};
 use super::parse;
-use super::table_guard::tree;
+use super::table_guard::{self, tree};
 use crate::schema::{CHECK_MARK_SIZE, ColumnCheck};
 use crate::walk;
 use crate::{ProtectedColumn, Schema};
@@ -61,6 +62,11 @@ pub(crate) fn read(
     name: &str,
     text: &str,
 ) -> Result<ColumnCheck, String> {
+    if !table_guard::is_before_last(name) {
+        return Err(
+            "its name begins with ~ or a letter outside of ASCII: give it another name".to_owned(),
+        );
+    }
     let expression = parse::expression(text)
         // The finisher gets what is written of the tree.
         .filter(|own| parse::expression(&own.to_string()).as_ref() == Some(own));

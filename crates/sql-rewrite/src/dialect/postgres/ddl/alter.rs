@@ -38,7 +38,7 @@ pub(super) fn plan(alter: &AlterTable, schema: &Schema) -> Result<Plan, Refusal>
     }
     anew.operations.extend(checks);
     anew.operations
-        .extend(guarded::of_changed(alter, &table, schema)?);
+        .extend(guarded::of_changed(alter, looks_at_rows, &table, schema)?);
     let plan = if anew == *alter && !table.is_protected() {
         pass()
     } else {

@@ -154,6 +154,14 @@ fn check_foreign_key(
                 "Columns that a foreign key ties have one mode and one domain.",
             ));
         }
+        let is_given_on = key.on_update == Some(ReferentialAction::Cascade);
+        if let Some(problem) = own[at].and_then(|own| own.cascade_problem(is_given_on)) {
+            return Err(refusal(
+                &subject_of(table, name),
+                problem,
+                "Leave ON UPDATE CASCADE out, or the check of the column that refers.",
+            ));
+        }
     }
     let sets_default =
         [key.on_delete, key.on_update].contains(&Some(ReferentialAction::SetDefault));

@@ -266,3 +266,14 @@ fn the_condition_for_the_server_has_nothing_of_the_check() {
     assert!(is_printed(&check, &price, &printed));
     assert!(!is_printed(&other, &price, &printed));
 }
+
+#[test]
+fn a_check_comes_before_the_guard() {
+    for name in ["a", "users_check", "Z", "}"] {
+        assert!(read_of("a", name, "a > 0").is_ok(), "{name}");
+    }
+    for name in ["~", "~strongroom_guard_1", "\u{e4}", ""] {
+        let wrong = read_of("a", name, "a > 0").expect_err(name);
+        assert!(wrong.contains("another name"), "{wrong}");
+    }
+}
