@@ -146,6 +146,13 @@ fn tell_fit(schema: &Schema, count: usize, wants_guards: bool) -> anyhow::Result
         }
         return Ok(ExitCode::FAILURE);
     }
+    let mut lacking = schema.lacking_checks().peekable();
+    if lacking.peek().is_some() {
+        for (column, check) in lacking {
+            writeln!(io::stderr(), "strongroom: {}", column.lacking_text(check))?;
+        }
+        return Ok(ExitCode::FAILURE);
+    }
     let mut output = io::stdout().lock();
     let verb = if count == 1 { "fits" } else { "fit" };
     writeln!(output, "{} {verb} the server.", rules_text(count))?;
@@ -192,7 +199,8 @@ fn read_parts(path: &Path) -> anyhow::Result<Option<Parts>> {
             path.display()
         );
     }
-    if let Err(errors) = parts.columns.check() {
+    let has_finisher = parts.finish.is_some();
+    if let Err(errors) = sql_rewrite::check_rules(&parts.columns, has_finisher) {
         for error in &errors {
             writeln!(io::stderr(), "strongroom: {}: {error}", path.display())?;
         }

@@ -149,6 +149,49 @@ fn rules_are_checked_against_a_server() {
 }
 
 #[test]
+fn a_check_that_a_table_lacks_is_named() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let server = Postgres::start();
+    let mut client = server.connect();
+    client
+        .batch_execute("CREATE TABLE people (id bytea PRIMARY KEY, name bytea)")
+        .expect("SQL of PostgreSQL");
+    let checked = "name = { type = \"varchar(40)\", checks = { has_at = \"name LIKE '%@%'\" } }";
+    let rules = RULES.replace("name = { type = \"varchar(40)\" }", checked);
+    let without = configuration(&rules);
+    let said = text(&columns(&["check", "--config", &without.1], None).stderr);
+    assert!(
+        said.contains("set [finish] engine = \"postgres\""),
+        "{said}"
+    );
+    let rules = format!("{rules}\n[finish]\nengine = \"postgres\"\n");
+    let (_folder, path) = configuration(&rules);
+    let check = || columns(&["check", "--config", &path], Some(&server.url()));
+    let output = check();
+    assert!(!output.status.success());
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("public.people lacks the check has_at of the rule of name"),
+        "{said}"
+    );
+    // This is what the proxy writes; the mark is of the format.
+    let own = "ALTER TABLE people ADD CONSTRAINT has_at CHECK (substr(name, 3, 16) <> \
+               '\\x389459110dbb592a360b657126daed2a')";
+    client.batch_execute(own).expect(own);
+    let output = check();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let other = "ALTER TABLE people DROP CONSTRAINT has_at; ALTER TABLE people ADD CONSTRAINT \
+                 has_at CHECK (substr(name, 3, 16) <> '\\x00')";
+    client.batch_execute(other).expect(other);
+    let output = check();
+    assert!(!output.status.success());
+    let said = text(&output.stderr);
+    assert!(said.contains("is in the constraint has_at"), "{said}");
+}
+
+#[test]
 fn statements_are_explained_while_the_tables_are_still_in_clear() {
     if !server_testkit::is_installed() {
         return;

@@ -15,7 +15,13 @@ const TABLES: &str = "\
     CREATE TYPE mood AS ENUM ('sad', 'glad');
     CREATE TABLE customer (
         id integer PRIMARY KEY, code varchar(8) UNIQUE, name text, born date,
-        sex char(1) UNIQUE, age smallint CHECK (age > 0), mood mood,
+        sex char(1) UNIQUE, age smallint CHECK (age > 0)
+        CONSTRAINT few CHECK (age < 150), mood mood,
+        weight integer CHECK (weight > width), width integer,
+        height integer CHECK (COALESCE(height, 1) > 0),
+        state varchar(9) CHECK (state IN ('new', 'old')),
+        born_at date CHECK (born_at < '2100-01-01'),
+        serial_age serial CHECK (serial_age > 0), made_up text CHECK (made_up <> current_user),
         number serial, made timestamptz DEFAULT now(), level integer DEFAULT 3,
         tag text DEFAULT 'a''b'::text, twice integer GENERATED ALWAYS AS (2) STORED,
         \"Zip code\" varchar(5), mail text COLLATE \"C\");
@@ -71,7 +77,8 @@ impl Bench {
         assert!(output.status.success(), "{}", text(&output.stderr));
         assert_eq!(output.stdout, suggest().stdout);
         let rules = text(&output.stdout);
-        let (_folder, path) = configuration(&rules);
+        let finish = "\n[finish]\nengine = \"postgres\"\n";
+        let (_folder, path) = configuration(&format!("{rules}{finish}"));
         let checked = columns(&["check", "--config", &path], None);
         assert!(checked.status.success(), "{}", text(&checked.stderr));
         rules
@@ -105,7 +112,17 @@ fn a_column_gets_a_rule_or_the_reason_why_not() {
             "tag = { type = \"text\", default = \"'a''b'\" }\n",
             "# id: is a key that is only a number",
             "# sex: a text of one or two characters has few values",
-            "# age: the check customer_age_check",
+            "# Rules with checks need a finisher: [finish] engine = \"postgres\".\n",
+            "age = { type = \"smallint\", checks = { customer_age_check = \"(age > 0)\", few = \
+             \"(age < 150)\" } }\n",
+            "state = { type = \"varchar(9)\", checks = { customer_state_check = \"((state)::text = \
+             ANY ((ARRAY['new'::character varying, 'old'::character varying])::text[]))\" } }\n",
+            "born_at = { type = \"date\", checks = { customer_born_at_check = \"(born_at < \
+             '2100-01-01'::date)\" } }\n",
+            "# weight: the check customer_check would see ciphertext: it reads several columns",
+            "# height: the check customer_height_check would see ciphertext: it is not clear",
+            "# serial_age: the check customer_serial_age_check would see ciphertext: its values",
+            "# made_up: the check customer_made_up_check would see ciphertext: it depends",
             "# mood: its type public.mood cannot be protected\n",
             "number = { type = \"integer\", default = \"serial\" }\n",
             "id = { type = \"bigint\", default = \"GENERATED ALWAYS AS IDENTITY\" }\n",

@@ -52,6 +52,7 @@ fn schema() -> Schema {
                 default: None,
                 draws: None,
                 not_null: false,
+                checks: Default::default(),
             });
             id
         });

@@ -160,6 +160,7 @@ fn schema() -> Schema {
         default: None,
         draws: None,
         not_null: false,
+        checks: Default::default(),
     })
     .collect();
     let columns = protected.iter().zip(1..).map(|(column, number)| Column {

@@ -572,10 +572,9 @@ fn protect<'p>(
     mut rest: impl Iterator<Item = &'p str>,
 ) -> ColumnId {
     let id = ColumnId(u32::try_from(schema.protected.len()).expect("few columns"));
-    let logical = if logical == "double" {
-        "double precision"
-    } else {
-        logical
+    let logical = match logical {
+        "double" => "double precision",
+        other => other,
     };
     schema.protected.push(ProtectedColumn {
         id,
@@ -595,6 +594,7 @@ fn protect<'p>(
         default: None,
         draws: None,
         not_null: false,
+        checks: Default::default(),
     });
     id
 }

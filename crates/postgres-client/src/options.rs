@@ -162,7 +162,8 @@ impl Options {
         if self.rules.tables.is_empty() {
             return Err(OptionsError::NoRules);
         }
-        self.rules.check().map_err(OptionsError::Rules)?;
+        let finishers = self.finish.as_ref().and_then(finishers);
+        Protection::check_rules(&self.rules, finishers.is_some()).map_err(OptionsError::Rules)?;
         let root = match self.key {
             Source::Known(root) => root,
             Source::Named(keys) => keys.read()?,
@@ -172,7 +173,6 @@ impl Options {
             Some(proxy) => proxy.limit(protection),
             None => protection.with_check_interval(CHECK_INTERVAL),
         };
-        let finishers = self.finish.as_ref().and_then(finishers);
         if let Some(finishers) = finishers.clone() {
             protection = protection.with_finisher(Arc::new(move |major| finishers.offers(major)));
         }

@@ -312,7 +312,8 @@ fn protection(
         (false, None) => return Err(StartError::Rules),
         (false, Some(keys)) => keys,
     };
-    config.columns.check().map_err(StartError::Contradiction)?;
+    sql_rewrite::check_rules(&config.columns, finishers.is_some())
+        .map_err(StartError::Contradiction)?;
     let protection = Protection::new(config.columns.clone(), keys.read()?, configuration::now);
     let mut protection = config.proxy.limit(protection);
     if let Some(watch) = &config.proxy.watch {

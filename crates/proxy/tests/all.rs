@@ -3,6 +3,7 @@
 mod altered;
 mod by_finisher;
 mod canary;
+mod checked;
 mod columns;
 mod common;
 mod computed;

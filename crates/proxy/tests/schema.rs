@@ -18,7 +18,7 @@ const NOTICED: Duration = Duration::from_millis(1500);
 const NOTICED_MAX: Duration = Duration::from_secs(60);
 
 /// Sends statements until the catalogues have been checked once more.
-fn until_checked(setup: &Setup, client: &mut postgres::Client) {
+pub fn until_checked(setup: &Setup, client: &mut postgres::Client) {
     let checks = || count(&setup.tap.sent(), b"hashtextextended");
     let (before, deadline) = (checks(), Instant::now() + NOTICED_MAX);
     while checks() == before {

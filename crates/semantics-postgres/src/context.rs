@@ -2,6 +2,7 @@
 
 use crate::drawn::Drawn;
 use crate::letters::Letters;
+use crate::noted::NotedValues;
 use crate::opaque::OpaqueForms;
 use crate::zone::TimeZone;
 
@@ -25,6 +26,8 @@ pub struct TextContext {
     pub opaque: OpaqueForms,
     /// Values of sequences that wait to be stored.
     pub drawn: Drawn,
+    /// Values that were sealed lately, which errors of the server show.
+    pub noted: NotedValues,
 }
 
 impl Default for TextContext {
@@ -38,6 +41,7 @@ impl Default for TextContext {
             letters: Letters::default(),
             opaque: OpaqueForms::default(),
             drawn: Drawn::default(),
+            noted: NotedValues::default(),
         }
     }
 }

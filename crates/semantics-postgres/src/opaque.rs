@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use column_value::{OpaqueType, ValueError};
+use column_value::{LogicalType, OpaqueType, ValueError};
 use sqlstate::SqlState;
 use zeroize::Zeroize;
 
@@ -25,16 +25,30 @@ pub enum Conversion {
     ToText(OpaqueType),
     /// The same, and no digit of a number is left out, whatever `extra_float_digits` is.
     ToExactText(OpaqueType),
+    /// Whether a value in the binary form passes a check constraint: one byte, 0 or 1.
+    Check(CheckOf),
+}
+
+/// A check constraint of a protected column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CheckOf {
+    /// The number of the column.
+    pub column: u32,
+    /// The index of the constraint among those of the column.
+    pub index: u16,
+    /// The type of the column.
+    pub logical: LogicalType,
 }
 
 impl Conversion {
     /// The type.
-    pub fn opaque(self) -> OpaqueType {
+    pub fn logical(self) -> LogicalType {
         match self {
             Self::FromText(opaque)
             | Self::FromBinary(opaque)
             | Self::ToText(opaque)
-            | Self::ToExactText(opaque) => opaque,
+            | Self::ToExactText(opaque) => LogicalType::Opaque(opaque),
+            Self::Check(check) => check.logical,
         }
     }
 }
@@ -163,6 +177,11 @@ impl OpaqueForms {
         }
     }
 
+    /// Whether it only notes what is asked for.
+    pub fn is_noting(&self) -> bool {
+        self.wanted.is_some()
+    }
+
     /// What was asked for, if some of it has no answer. All of it: the answers take the place of
     /// those before.
     pub fn take_wanted(&self) -> Option<Wanted> {
@@ -224,6 +243,16 @@ impl OpaqueForms {
         self.find(Conversion::ToExactText(opaque.unlimited()), bytes)
     }
 
+    /// Whether a value in the binary form passes a check constraint.
+    ///
+    /// # Errors
+    /// Nobody was asked.
+    pub fn passes(&self, check: CheckOf, bytes: &[u8]) -> Result<bool, ValueError> {
+        // Nothing is known of a value that is noted: it stands for one that passes.
+        self.find(Conversion::Check(check), bytes)
+            .map(|answer| answer != [0])
+    }
+
     fn known(&self, conversion: Conversion, value: &[u8]) -> Option<&[u8]> {
         let mut answers = self.answers.iter();
         answers.find_map(|answers| Some(&**answers.0.get(&conversion)?.get(value)?))
@@ -237,16 +266,16 @@ impl OpaqueForms {
         match (self.known(conversion, value), &self.wanted) {
             (Some(answer), _) => Ok(answer),
             (None, Some(_)) => Ok(&[]),
-            (None, None) => Err(unasked(conversion.opaque())),
+            (None, None) => Err(unasked(conversion.logical())),
         }
     }
 }
 
-fn unasked(opaque: OpaqueType) -> ValueError {
+fn unasked(logical: LogicalType) -> ValueError {
     ValueError::new(
         SqlState::FEATURE_NOT_SUPPORTED,
         format!(
-            "a value of type {opaque} is not supported here: the proxy cannot ask for its form"
+            "a value of type {logical} is not supported here: the proxy cannot ask for its form"
         ),
     )
 }

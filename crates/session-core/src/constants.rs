@@ -1,9 +1,12 @@
 //! Constants and values on their way into statements: read and sealed.
 
+use std::iter;
+
 use column_value::{LogicalType, Value, ValueError};
-use semantics_postgres::{TextContext, ValueText, assign, cast};
+use semantics_postgres::{CheckOf, TextContext, ValueText, assign, cast};
 use sql_plan::{ColumnId, Literal, Purpose};
 use sqlstate::SqlState;
+use zeroize::Zeroize;
 
 use crate::loaded::Loaded;
 use crate::value_format::ValueFormat;
@@ -29,7 +32,7 @@ pub fn check_size<F: ValueFormat>(size: usize) -> Result<(), ValueError> {
 ///
 /// # Errors
 /// It is no value of the column.
-pub fn seal_literal(
+pub fn seal_literal<F: ValueFormat>(
     loaded: &Loaded,
     literal: &Literal,
     (column, purpose): (ColumnId, Purpose),
@@ -46,13 +49,13 @@ pub fn seal_literal(
                 .to_owned(),
         })?;
         let value = (Value::Integer(number), LogicalType::BigInt);
-        seal(loaded, (column, purpose), value, context, out)?;
+        seal::<F>(loaded, (column, purpose), value, context, out)?;
         return Ok(true);
     }
     let (Some(value), from) = read_literal(literal, logical, context)? else {
         return Ok(false);
     };
-    seal(loaded, (column, purpose), (value, from), context, out)?;
+    seal::<F>(loaded, (column, purpose), (value, from), context, out)?;
     Ok(true)
 }
 
@@ -88,7 +91,7 @@ pub fn read_literal(
 ///
 /// # Errors
 /// It is no value of the column, or cannot be compared with it.
-pub fn seal(
+pub fn seal<F: ValueFormat>(
     loaded: &Loaded,
     (column, purpose): (ColumnId, Purpose),
     (value, from): (Value, LogicalType),
@@ -99,13 +102,66 @@ pub fn seal(
     match purpose {
         Purpose::Store => {
             let value = assign(value, from, to, context)?;
-            loaded.sealer.seal(column, purpose, &value, out)
+            store::<F>(loaded, column, &value, context, out)
         }
         Purpose::Match | Purpose::Bound => {
             let value = compared(value, from, to, context)?;
             loaded.sealer.seal(column, purpose, &value, out)
         }
     }
+}
+
+/// Where the version of the keys is in a sealed value, and the mark of a check behind it.
+const VERSION_PLACE: usize = 1;
+/// What a value with a mark has in its place: a guard refuses it, should the check not be there.
+const MARKED: u8 = 0xff;
+
+/// Seals a value as its column stores it. One that fails a check constraint gets the mark of the
+/// first, in the order of their names: the server refuses it where it would refuse the value.
+///
+/// # Errors
+/// It is no value of the column, or nobody has evaluated the constraints for it.
+pub fn store<F: ValueFormat>(
+    loaded: &Loaded,
+    column: ColumnId,
+    value: &Value,
+    context: &TextContext,
+    out: &mut Vec<u8>,
+) -> Result<(), ValueError> {
+    let own = loaded.schema.column(column);
+    let start = out.len();
+    loaded.sealer.seal(column, Purpose::Store, value, out)?;
+    if !own.checks.are_in_table {
+        return Ok(());
+    }
+    let mut mark = None;
+    if own.is_checked() {
+        let mut bytes = Vec::new();
+        F::BINARY.write(value, own.logical, context, &mut bytes)?;
+        // A value that is kept unread is not known before its form is.
+        let is_unknown =
+            context.opaque.is_noting() && matches!(value, Value::Opaque(bytes) if bytes.is_empty());
+        for (index, check) in (0..).zip(&own.checks.own).filter(|_| !is_unknown) {
+            let asked = CheckOf {
+                column: column.0,
+                index,
+                logical: own.logical,
+            };
+            // All are asked for at once.
+            if !context.opaque.passes(asked, &bytes)? && mark.is_none() {
+                mark = Some(check.mark);
+            }
+        }
+        bytes.zeroize();
+    }
+    if let Some(mark) = mark {
+        let place = start + VERSION_PLACE;
+        out.splice(place..=place, iter::once(MARKED).chain(mark));
+    }
+    if !context.opaque.is_noting() {
+        context.noted.note(&out[start..], column.0, value);
+    }
+    Ok(())
 }
 
 /// A value that is compared with those of a type: a moment and a time of the clock stand to each

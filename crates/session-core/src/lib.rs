@@ -40,7 +40,7 @@ mod value_format;
 mod watch;
 
 pub use calculated::{calculated_of_constants, no_parameter};
-pub use constants::{check_size, seal, seal_literal};
+pub use constants::{check_size, seal, seal_literal, store};
 pub use database::Database;
 pub use fetch::{FetchedColumn, cells, fetch_formats, finish_at, program, subject, unfinished};
 pub use inputs::{Inputs, Parameter, SealedKeys};

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use column_value::{LogicalType, ValueError};
 use finish::{Cell, Limits, Names, Ready, Row};
 use semantics_postgres::{TextContext, assign, check_assignment};
-use sql_plan::{ColumnId, Current, Plan, Purpose, ReadModifyWrite};
+use sql_plan::{ColumnId, Current, Plan, ReadModifyWrite};
 
+use crate::constants::store;
 use crate::inputs::Inputs;
 use crate::loaded::Loaded;
 use crate::locked_rows::{RowName, SealedColumns};
@@ -103,9 +104,7 @@ impl Computation {
             let to = loaded.schema.column(*column).logical;
             let value = assign(value, from, to, context)?;
             let mut sealed = Vec::new();
-            loaded
-                .sealer
-                .seal(*column, Purpose::Store, &value, &mut sealed)?;
+            store::<F>(loaded, *column, &value, context, &mut sealed)?;
             Ok(Some(sealed.into_boxed_slice()))
         });
         Ok(values.collect::<Result<_, ValueError>>()?)

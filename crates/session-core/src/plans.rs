@@ -56,7 +56,8 @@ pub struct TextPlan {
     pub forgets_statements: bool,
     /// Whether the text may name objects of its session. Determined once, not at each Bind.
     pub may_name_objects: bool,
-    /// Whether the schema has protected columns whose values are kept unread.
+    /// Whether the finisher is asked about values: the schema has protected columns whose values
+    /// are kept unread, or are checked before they are stored.
     pub has_opaque: bool,
     /// For each statement that stores values of sequences: their columns, and how many of each.
     draws: Vec<(usize, ColumnId, usize)>,
@@ -113,7 +114,7 @@ impl TextPlan {
                 .iter()
                 .any(|one| one.plan.effects().forgets_statements),
             may_name_objects: sql_rewrite::may_name_objects(text),
-            has_opaque: loaded.schema.has_opaque(),
+            has_opaque: loaded.schema.has_opaque() || loaded.schema.has_checks(),
             draws: draws(&planned),
             planned,
         }

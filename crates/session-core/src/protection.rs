@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use sql_plan::Rules;
+use sql_plan::{Rules, RulesError};
 use sql_rewrite::{Objects, Schema, SessionFacts};
 use sqlstate::SqlState;
 
@@ -117,6 +117,14 @@ impl fmt::Debug for Protection {
 }
 
 impl Protection {
+    /// Finds rules that contradict themselves or each other, or need a finisher that is not there.
+    ///
+    /// # Errors
+    /// All of them.
+    pub fn check_rules(rules: &Rules, has_finisher: bool) -> Result<(), Vec<RulesError>> {
+        sql_rewrite::check_rules(rules, has_finisher)
+    }
+
     /// Makes it from rules, the root key and a clock.
     pub fn new(rules: Rules, root: Root, now: fn() -> i64) -> Self {
         Self {

@@ -94,7 +94,7 @@ impl Statement {
                 }
             }
             (Source::Literal(literal), Form::Sealed(column, purpose)) => {
-                seal_literal(loaded, literal, (column, purpose), inputs.context, out)
+                seal_literal::<F>(loaded, literal, (column, purpose), inputs.context, out)
             }
             (Source::Calculated(value, _), Form::Sealed(column, purpose)) => {
                 let constants = BoundConstants {
@@ -105,7 +105,7 @@ impl Statement {
                     return Ok(false);
                 };
                 let context = inputs.context;
-                seal(loaded, (column, purpose), (value, logical), context, out)?;
+                seal::<F>(loaded, (column, purpose), (value, logical), context, out)?;
                 Ok(true)
             }
             (Source::Parameter(_) | Source::Literal(_), Form::SealedArray(column, purpose)) => {
@@ -151,7 +151,7 @@ impl Statement {
             None => Ok(false),
             Some(value) => {
                 let value = (value.clone(), logical);
-                seal(loaded, (column, purpose), value, inputs.context, out)?;
+                seal::<F>(loaded, (column, purpose), value, inputs.context, out)?;
                 check_size::<F>(out.len() - start).map(|()| true)
             }
         };
@@ -173,7 +173,7 @@ impl Statement {
             return Ok(false);
         };
         let context = inputs.context;
-        seal(loaded, (column, purpose), (value, logical), context, out)?;
+        seal::<F>(loaded, (column, purpose), (value, logical), context, out)?;
         Ok(true)
     }
 

@@ -27,7 +27,7 @@ mod fetched;
 mod finisher_link;
 mod finisher_rows;
 mod finishing;
-mod format;
+pub(crate) mod format;
 mod forms;
 mod found;
 mod gathering;

@@ -37,6 +37,6 @@ pub use rules::{
     parse_default,
 };
 pub use translated::{
-    BLOCK_START, Form, Hole, LockKey, LockedColumn, Output, OutputKind, ParameterType, Piece,
-    Purpose, Template, Translated,
+    ALTER_BLOCK_START, BLOCK_START, Form, Hole, LockKey, LockedColumn, Output, OutputKind,
+    ParameterType, Piece, Purpose, Template, Translated,
 };

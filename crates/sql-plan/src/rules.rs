@@ -47,6 +47,10 @@ pub struct ColumnRule {
     /// Allows `equality` or `order` on a type with few values, although they reveal the values.
     #[serde(default)]
     pub accept_leakage: bool,
+    /// Check constraints over the column, by their names: expressions of SQL that the finisher
+    /// evaluates.
+    #[serde(default)]
+    pub checks: BTreeMap<String, String>,
 }
 
 /// All rules: table (`table` or `schema.table`) to column to rule.
@@ -98,6 +102,12 @@ impl Rules {
     /// How many columns have a rule.
     pub fn count(&self) -> usize {
         self.tables.values().map(BTreeMap::len).sum()
+    }
+
+    /// Whether a rule has a check constraint. Only a finisher evaluates them.
+    pub fn has_checks(&self) -> bool {
+        let mut rules = self.tables.values().flat_map(BTreeMap::values);
+        rules.any(|rule| !rule.checks.is_empty())
     }
 
     /// The rule of a column, by the names of the catalogue.

@@ -12,6 +12,9 @@ use crate::{AggregateFunction, ColumnId, Source};
 /// How a block starts that makes a table and what belongs to it.
 pub const BLOCK_START: &str = "DO $strongroom$ BEGIN";
 
+/// How a block starts that changes a table on a condition.
+pub const ALTER_BLOCK_START: &str = "DO $strongroom$ /* ALTER TABLE */ BEGIN";
+
 /// A statement for the server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Translated {
@@ -35,6 +38,7 @@ impl Translated {
     pub fn tag(&self) -> Option<&'static str> {
         match self.template.pieces.first() {
             Some(Piece::Text(text)) if text.starts_with(BLOCK_START) => Some("CREATE TABLE"),
+            Some(Piece::Text(text)) if text.starts_with(ALTER_BLOCK_START) => Some("ALTER TABLE"),
             _ => None,
         }
     }

@@ -52,6 +52,14 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
     let scope = Scope::of(vec![Relation::of_table(table, renamed)], None, dialect);
     let (kept, computed) = part_assignments(update, table, analysis, &scope)?;
     let (assignments, fetched) = lower(&computed, analysis, &scope)?;
+    let mut written = assignments.iter().map(|own| own.column);
+    if let Some(column) = written.find(|column| analysis.column(*column).is_checked()) {
+        return Err(refuse(format!(
+            "protected column {} has check constraints, which a computed value is not checked by \
+             here",
+            analysis.title(column)
+        )));
+    }
     let current = fetched.iter().map(current).collect::<Result<Vec<_>, _>>()?;
     let (mut read, read_outputs) = reading(update, &name, fetched, analysis)?;
     let lock_pairs = conditions(&mut read, table, analysis);

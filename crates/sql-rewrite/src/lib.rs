@@ -8,6 +8,7 @@
 //! where the analysis has shown that it meets no protected column.
 
 mod analysis;
+mod checked_rules;
 mod describe;
 mod dialect;
 pub mod explain;
@@ -16,6 +17,7 @@ mod finisher;
 mod guard;
 mod increment;
 mod inline;
+mod lacking;
 mod locks;
 mod mention;
 mod sampled;
@@ -27,6 +29,7 @@ mod uses;
 mod verify;
 mod walk;
 
+pub use checked_rules::check_rules;
 pub use describe::describe;
 pub use dialect::Dialect;
 pub use dialect::mysql;
@@ -35,9 +38,10 @@ pub use dialect::postgres::names::NAME_SIZE_MAX;
 pub use dialect::postgres::objects::{Objects, may_fetch, may_name_objects};
 pub use dialect::postgres::{catalogue, ddl};
 pub use schema::{
-    ASKED, ASKED_OF_CHANGED, Answer, CHECKED, CatalogueFacts, Column, ColumnType, FinisherFacts,
-    Guard, GuardsDue, ProtectedColumn, QUERIES, RelationKind, Schema, SchemaError, SeenColumns,
-    SessionFacts, Shared, Table, answers_of, changed_of, fingerprint_of, names_text,
+    ASKED, ASKED_OF_CHANGED, Answer, CHECK_MARK_SIZE, CHECKED, CatalogueFacts, Column, ColumnCheck,
+    ColumnChecks, ColumnType, FinisherFacts, Guard, GuardsDue, ProtectedColumn, QUERIES,
+    RelationKind, Schema, SchemaError, SeenColumns, SessionFacts, Shared, Table, answers_of,
+    changed_of, fingerprint_of, names_text,
 };
 pub use statement::{plan, plan_with};
 pub use verify::is_of_second_proof;

@@ -10,6 +10,7 @@ use crate::dialect::lexeme::lower;
 use crate::{ColumnId, Mode};
 
 pub(crate) mod build;
+mod checks;
 mod guards;
 mod session;
 mod shared;
@@ -20,6 +21,7 @@ pub use crate::dialect::postgres::queries::{
     names_text,
 };
 pub use build::SeenColumns;
+pub use checks::{CHECK_MARK_SIZE, ColumnCheck, ColumnChecks};
 pub use guards::{Guard, GuardsDue};
 pub use session::SessionFacts;
 pub use shared::Shared;
@@ -50,6 +52,8 @@ pub struct ProtectedColumn {
     pub draws: Option<Draws>,
     /// Whether the server has the column as NOT NULL.
     pub not_null: bool,
+    /// Check constraints, which the finisher evaluates.
+    pub checks: ColumnChecks,
 }
 
 impl ProtectedColumn {

@@ -14,7 +14,7 @@ use crate::finisher::{inserts, merges, writes};
 use crate::mention::Mentions;
 use crate::{
     Dialect, Effects, Objects, Plan, Planned, Refusal, Schema, TransactionEffect, Translated,
-    finish, finisher, guard, increment, inline, locks, verify,
+    finish, finisher, guard, increment, inline, lacking, locks, verify,
 };
 use sql_plan::{refuse, unsupported};
 
@@ -311,6 +311,7 @@ impl Before {
 
 /// The plan of a statement that names a protected table, proved where it reads or writes rows.
 pub(crate) fn of_statement(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
+    lacking::check(statement, schema)?;
     let plan = planned(statement, schema)?;
     if !has_rows(statement) {
         return Ok(plan);

@@ -79,8 +79,11 @@ pub fn suggest(
     wishes: Wishes,
 ) -> Suggestion {
     let facts = Facts::read(answers, more);
+    let mut sealed = sealed(answers);
+    // The finisher evaluates these, and the server gets none of them.
+    sealed[5].retain(|row| !facts.checked.contains(&text(row, 6)));
     let mut proposing = Proposing {
-        answers: sealed(answers),
+        answers: sealed,
         facts,
         wishes,
         candidates: BTreeMap::new(),
@@ -130,7 +133,7 @@ impl Proposing {
                 }
                 (false, Ok((logical, default))) => {
                     let candidate = Candidate {
-                        rule: rule(logical, default),
+                        rule: rule(logical, default, column.checks.clone()),
                         needs: column.needs.clone(),
                         is_key: column.is_key,
                     };
@@ -293,7 +296,11 @@ impl Proposing {
     }
 }
 
-fn rule(logical: LogicalType, default: Option<String>) -> ColumnRule {
+fn rule(
+    logical: LogicalType,
+    default: Option<String>,
+    checks: BTreeMap<String, String>,
+) -> ColumnRule {
     ColumnRule {
         logical,
         mode: Mode::Random,
@@ -301,5 +308,6 @@ fn rule(logical: LogicalType, default: Option<String>) -> ColumnRule {
         bits: None,
         default,
         accept_leakage: false,
+        checks,
     }
 }

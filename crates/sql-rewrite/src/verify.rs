@@ -184,6 +184,11 @@ fn of_modify(modify: &ReadModifyWrite, schema: &Schema) -> Result<(), Doubt> {
     let mut hidden = hidden_by(&modify.read.holes);
     for assignment in &modify.assignments {
         let Assignment { column, value } = assignment;
+        if schema.column(*column).is_checked() {
+            return Err(Doubt(
+                "the proxy computes a value for a column with check constraints".to_owned(),
+            ));
+        }
         computed::check_stored((*column, value), &outputs, &mut labels)?;
         computed::hidden_in(value, &mut hidden);
     }
@@ -242,6 +247,16 @@ fn of_copy(copy: &Copy, schema: &Schema) -> Result<(), Doubt> {
     };
     let outputs = copy.fields.iter().map(|kind| Output::shown(*kind));
     check_outputs(&outputs.collect::<Vec<_>>(), &columns, &labels)?;
+    if copy.into_server {
+        for (kind, (_, label)) in copy.fields.iter().zip(&columns.known) {
+            let given = match *kind {
+                OutputKind::Sealed(column) => Label::sealed(column),
+                OutputKind::Gathered(..) => return Err(Doubt("an array is copied".to_owned())),
+                OutputKind::Plain => continue,
+            };
+            labels.store(&given, label)?;
+        }
+    }
     labels.check_hidden(&hidden_by(&copy.holes))
 }
 

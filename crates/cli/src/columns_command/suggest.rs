@@ -79,6 +79,14 @@ fn text(suggestion: &Suggestion) -> anyhow::Result<String> {
     let mut text = "# Proposed by `strongroom columns suggest`. See what each rule reveals with \
                     `strongroom columns\n# explain`, and remove what need not be protected.\n"
         .to_owned();
+    let proposals = suggestion.tables.iter().flat_map(|table| &table.columns);
+    let has_checks = |(_, proposal): &(String, Proposal)| match proposal {
+        Proposal::Rule(rule, _) => !rule.checks.is_empty(),
+        Proposal::LeftOut(_) => false,
+    };
+    if proposals.into_iter().any(has_checks) {
+        text.push_str("# Rules with checks need a finisher: [finish] engine = \"postgres\".\n");
+    }
     for table in &suggestion.tables {
         let is_rule = |(_, proposal): &(String, Proposal)| matches!(proposal, Proposal::Rule(..));
         let name = quoted(&table.table)?;
@@ -134,6 +142,12 @@ fn rule_text(rule: &ColumnRule) -> anyhow::Result<String> {
     }
     if let Some(default) = &rule.default {
         write!(text, ", default = {}", string(default)?)?;
+    }
+    if !rule.checks.is_empty() {
+        let checks = rule.checks.iter();
+        let checks = checks.map(|(name, own)| Ok(format!("{} = {}", quoted(name)?, string(own)?)));
+        let checks = checks.collect::<anyhow::Result<Vec<_>>>()?;
+        write!(text, ", checks = {{ {} }}", checks.join(", "))?;
     }
     if rule.accept_leakage {
         text.push_str(", accept_leakage = true");

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use column_value::ValueError;
 use semantics_postgres::{OpaqueForms, TextContext, assign};
-use session_core::Loaded;
-use sql_plan::{Copy, CopyFormat, OutputKind, Purpose};
+use session_core::{Loaded, store};
+use sql_plan::{Copy, CopyFormat, OutputKind};
 use sql_rewrite::ProtectedColumn;
 use sqlstate::SqlState;
 use wire_postgres::values::{self, Format};
 
 use super::{Column, Layout, Stream};
+use crate::session::format::FormatCode;
 
 /// Seals or opens the fields of one COPY. Its `Debug` shows no content.
 #[derive(Clone)]
@@ -63,7 +64,8 @@ impl Fields {
             let OutputKind::Sealed(id) = *kind else {
                 return false;
             };
-            loaded.schema.column(id).logical.opaque().is_some()
+            let column = loaded.schema.column(id);
+            column.logical.opaque().is_some() || (copy.into_server && column.is_checked())
         };
         let fields = Self {
             loaded: Arc::clone(loaded),
@@ -119,12 +121,12 @@ impl Fields {
         let logical = column.logical;
         let value = values::read(content, logical, self.format, &self.context)?;
         let value = assign(value, logical, logical, &self.context)?;
-        let sealer = &self.loaded.sealer;
+        let (loaded, context) = (&self.loaded, &self.context);
         if self.format == Format::Binary {
-            return sealer.seal(column.id, Purpose::Store, &value, out);
+            return store::<FormatCode>(loaded, column.id, &value, context, out);
         }
         self.sealed.clear();
-        sealer.seal(column.id, Purpose::Store, &value, &mut self.sealed)?;
+        store::<FormatCode>(loaded, column.id, &value, context, &mut self.sealed)?;
         values::write_bytea(&self.sealed, out);
         Ok(())
     }

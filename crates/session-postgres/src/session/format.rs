@@ -11,7 +11,7 @@ use wire_postgres::values::{self, Format};
 /// The code of a format as messages have it. What it means is looked for when a value is read or
 /// written: a value that only passes may have one that the proxy does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FormatCode(pub i16);
+pub(crate) struct FormatCode(pub i16);
 
 impl FormatCode {
     /// # Errors

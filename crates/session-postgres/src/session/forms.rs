@@ -5,7 +5,7 @@
 //! with, it asks for the other form of all of them, and processes the message afterwards.
 
 use column_value::OpaqueType;
-use semantics_postgres::{Conversion, OpaqueForms, Wanted};
+use semantics_postgres::{CheckOf, Conversion, OpaqueForms, Wanted};
 use wire_postgres::values;
 use zeroize::Zeroize;
 
@@ -15,6 +15,7 @@ use super::gathering::Gathering;
 use super::upserting::Upserting;
 use crate::finisher::{FinisherExecution, FinisherRows};
 use session_core::StatementError;
+use sql_rewrite::Schema;
 
 /// Values of one conversion.
 type Values = (Conversion, Vec<Box<[u8]>>);
@@ -86,15 +87,17 @@ impl FormQuestions {
     }
 
     /// The next question. None: all are answered.
-    pub(super) fn next(&self, answer_size_max: usize) -> Option<FormQuestion> {
+    pub(super) fn next(&self, answer_size_max: usize, schema: &Schema) -> Option<FormQuestion> {
         let (conversion, values) = self.left.last()?;
         let format = match conversion {
             Conversion::ToText(_) | Conversion::ToExactText(_) => 0,
-            Conversion::FromText(_) | Conversion::FromBinary(_) => 1,
+            Conversion::FromText(_) | Conversion::FromBinary(_) | Conversion::Check(_) => 1,
         };
-        let (query, parameter_types, own) = match takes_one_by_one(*conversion) {
-            true => one_by_one(*conversion, values),
-            false => at_once(*conversion, values),
+        let (query, parameter_types, own) = match (*conversion, takes_one_by_one(*conversion)) {
+            (Conversion::Check(check), true) => checked_one_by_one(check, values, schema)?,
+            (Conversion::Check(check), false) => checked_at_once(check, values, schema)?,
+            (_, true) => one_by_one(*conversion, values),
+            (_, false) => at_once(*conversion, values),
         };
         Some(FormQuestion {
             query,
@@ -162,7 +165,8 @@ impl Drop for FormQuestions {
 
 fn takes_one_by_one(conversion: Conversion) -> bool {
     let is_text = matches!(conversion, Conversion::FromText(_));
-    conversion.opaque().is_array() && !is_text
+    let opaque = conversion.logical().opaque();
+    opaque.is_some_and(OpaqueType::is_array) && !is_text
 }
 
 /// The name of a type without a modifier, in no search path.
@@ -175,6 +179,7 @@ fn result(conversion: Conversion, value: &str) -> String {
     match conversion {
         Conversion::ToText(_) | Conversion::ToExactText(_) => value.to_owned(),
         Conversion::FromText(opaque) | Conversion::FromBinary(opaque) => opaque.assigned(value),
+        Conversion::Check(_) => value.to_owned(),
     }
 }
 
@@ -183,15 +188,25 @@ fn at_once(
     conversion: Conversion,
     values: &[Box<[u8]>],
 ) -> (String, Vec<u32>, Vec<Option<Vec<u8>>>) {
-    let opaque = conversion.opaque();
+    let logical = conversion.logical();
     let (element_type, array_type, value) = match conversion {
-        Conversion::FromText(_) => {
+        Conversion::FromText(opaque) => {
             let cast = format!("CAST(x AS {})", name_of(opaque));
             (values::TEXT, values::TEXT_ARRAY, cast)
         }
-        _ => (opaque.oid(), opaque.array_oid(), "x".to_owned()),
+        _ => (
+            values::oid(logical),
+            values::array_oid(logical),
+            "x".to_owned(),
+        ),
     };
     let result = result(conversion, &value);
+    let array = array_of(element_type, values);
+    let query = format!("SELECT {result} FROM unnest($1) AS u (x)");
+    (query, vec![array_type], vec![Some(array)])
+}
+
+fn array_of(element_type: u32, values: &[Box<[u8]>]) -> Vec<u8> {
     let mut array = ArrayBuilder::new(element_type);
     for value in values {
         let Ok(()) = array.push::<std::convert::Infallible>(value.len(), |out| {
@@ -199,8 +214,46 @@ fn at_once(
             Ok(true)
         });
     }
-    let query = format!("SELECT {result} FROM unnest($1) AS u (x)");
-    (query, vec![array_type], vec![Some(array.into_value())])
+    array.into_value()
+}
+
+/// A query, the types of its parameters, and their values.
+type Question = (String, Vec<u32>, Vec<Option<Vec<u8>>>);
+
+/// The condition of a check constraint, and the name of its column.
+fn condition_of(check: CheckOf, schema: &Schema) -> Option<(&str, String)> {
+    let column = schema.protected.get(check.column as usize)?;
+    let own = column.checks.own.get(usize::from(check.index))?;
+    Some((&own.question, column.column.replace('"', "\"\"")))
+}
+
+/// Whether the values in one array pass a check constraint.
+fn checked_at_once(check: CheckOf, values: &[Box<[u8]>], schema: &Schema) -> Option<Question> {
+    let (condition, column) = condition_of(check, schema)?;
+    let query = format!("SELECT {condition} FROM unnest($1) AS u (\"{column}\")");
+    let array = array_of(values::oid(check.logical), values);
+    let array_type = values::array_oid(check.logical);
+    Some((query, vec![array_type], vec![Some(array)]))
+}
+
+/// The same with a parameter for each value.
+fn checked_one_by_one(check: CheckOf, values: &[Box<[u8]>], schema: &Schema) -> Option<Question> {
+    let (condition, column) = condition_of(check, schema)?;
+    let (count, own) = padded(values);
+    let rows: Vec<String> = (1..=count).map(|number| format!("(${number})")).collect();
+    let query = format!(
+        "SELECT {condition} FROM (VALUES {}) AS u (\"{column}\")",
+        rows.join(", ")
+    );
+    Some((query, vec![values::oid(check.logical); count], own))
+}
+
+/// As many values as a power of two: those behind the last are NULL.
+fn padded(values: &[Box<[u8]>]) -> (usize, Vec<Option<Vec<u8>>>) {
+    let count = values.len().next_power_of_two();
+    let mut own: Vec<Option<Vec<u8>>> = values.iter().map(|value| Some(value.to_vec())).collect();
+    own.resize(count, None);
+    (count, own)
 }
 
 /// A question with a parameter for each value. There are as many as a power of two, so that few
@@ -209,12 +262,10 @@ fn one_by_one(
     conversion: Conversion,
     values: &[Box<[u8]>],
 ) -> (String, Vec<u32>, Vec<Option<Vec<u8>>>) {
-    let oid = conversion.opaque().oid();
-    let count = values.len().next_power_of_two();
+    let oid = values::oid(conversion.logical());
+    let (count, own) = padded(values);
     let rows: Vec<String> = (1..=count)
         .map(|number| format!("({})", result(conversion, &format!("${number}"))))
         .collect();
-    let mut own: Vec<Option<Vec<u8>>> = values.iter().map(|value| Some(value.to_vec())).collect();
-    own.resize(count, None);
     (format!("VALUES {}", rows.join(", ")), vec![oid; count], own)
 }

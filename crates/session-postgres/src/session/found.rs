@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use column_value::LogicalType;
 use semantics_postgres::{TextContext, assign, check_assignment};
 use session_core::plans::TextPlan;
-use session_core::{Changed, Sealed, StatementError, ValueFormat, seal_literal};
+use session_core::{Changed, Sealed, StatementError, ValueFormat, seal_literal, store};
 use sql_plan::{
     ColumnId, FinisherMerge, FinisherWrite, InsertedColumn, InsertedRows, Purpose, Upsert,
 };
@@ -234,7 +234,7 @@ fn push(
         InsertedColumn::Default(literal, id) => {
             let mut sealed = Vec::new();
             let target = (*id, Purpose::Store);
-            seal_literal(&plan.loaded, literal, target, context, &mut sealed)?
+            seal_literal::<FormatCode>(&plan.loaded, literal, target, context, &mut sealed)?
                 .then(|| sealed.into_boxed_slice())
         }
     };
@@ -279,8 +279,7 @@ pub(super) fn seal_assigned(
     let value = FormatCode::BINARY.read(bytes, from, context)?;
     let value = assign(value, from, own.logical, context)?;
     let mut sealed = Vec::new();
-    let sealer = &plan.loaded.sealer;
-    sealer.seal(column, Purpose::Store, &value, &mut sealed)?;
+    store::<FormatCode>(&plan.loaded, column, &value, context, &mut sealed)?;
     Ok(Some(sealed.into_boxed_slice()))
 }
 

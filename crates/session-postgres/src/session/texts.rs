@@ -71,13 +71,13 @@ fn write_constant(
             return Ok(());
         }
         (Source::Literal(literal), Form::Sealed(column, purpose)) => {
-            seal_literal(loaded, literal, (column, purpose), context, &mut sealed)
+            seal_literal::<FormatCode>(loaded, literal, (column, purpose), context, &mut sealed)
         }
         (Source::Calculated(value, _), Form::Sealed(column, purpose)) => {
             calculated_of_constants(value, context).and_then(|calculated| match calculated {
                 (Some(value), logical) => {
                     let value = (value, logical);
-                    seal(loaded, (column, purpose), value, context, &mut sealed)?;
+                    seal::<FormatCode>(loaded, (column, purpose), value, context, &mut sealed)?;
                     Ok(true)
                 }
                 (None, _) => Ok(false),

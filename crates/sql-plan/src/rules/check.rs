@@ -10,6 +10,8 @@ use crate::Literal;
 
 /// Longest name in PostgreSQL's catalogue, bytes (NAMEDATALEN - 1).
 const NAME_BYTES_MAX: usize = 63;
+/// What the name of every guard begins with.
+const GUARD_PREFIX: &str = "strongroom_guard";
 /// Longest name of a domain, bytes.
 const DOMAIN_BYTES_MAX: usize = 64;
 /// Columns that every table of PostgreSQL has (5.5 "System Columns").
@@ -46,12 +48,14 @@ impl Rules {
                     check_leakage(rule),
                     check_domain_name(rule),
                     check_default(rule),
+                    check_names_of_checks(rule),
                 ] {
                     errors.extend(problem.err().map(|problem| error(table, column, problem)));
                 }
             }
         }
         self.check_domains(&mut errors);
+        self.check_checks(&mut errors);
         if errors.is_empty() {
             Ok(())
         } else {
@@ -79,6 +83,24 @@ impl Rules {
             ));
         }
         Ok(())
+    }
+
+    /// The constraints of a table have names of their own.
+    fn check_checks(&self, errors: &mut Vec<RulesError>) {
+        for (table, columns) in &self.tables {
+            let mut names: BTreeMap<&str, &str> = BTreeMap::new();
+            for (column, rule) in columns {
+                for name in rule.checks.keys() {
+                    if let Some(other) = names.insert(name, column) {
+                        let problem = format!(
+                            "its check {name} has the name of one of {other}: a table has one \
+                             constraint of a name"
+                        );
+                        errors.push(error(table, column, problem));
+                    }
+                }
+            }
+        }
     }
 
     fn check_domains(&self, errors: &mut Vec<RulesError>) {
@@ -308,6 +330,30 @@ fn comparable(left: &ColumnRule, right: &ColumnRule) -> bool {
         | (Char(_), Char(_)) => true,
         (left, right) => left.with_all_digits() == right.with_all_digits(),
     }
+}
+
+fn check_names_of_checks(rule: &ColumnRule) -> Result<(), String> {
+    let is_drawn = rule
+        .default
+        .as_deref()
+        .is_some_and(|own| Draws::parse(own).is_some());
+    if is_drawn && !rule.checks.is_empty() {
+        return Err(
+            "has a check, and values of a sequence, which nobody could check before they are \
+             drawn: remove the check"
+                .to_owned(),
+        );
+    }
+    for name in rule.checks.keys() {
+        check_name(name)?;
+        if name.starts_with(GUARD_PREFIX) {
+            return Err(format!(
+                "its check {name} has the name of a guard, which the proxy adds by itself: give it \
+                 another name"
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn check_default(rule: &ColumnRule) -> Result<(), String> {

@@ -291,7 +291,29 @@ impl Analysis<'_> {
                 Ok(Some(column))
             }
             (None, Some(_)) => self.plain_as(value, Clear::ByColumn, scope).map(|()| None),
-            (_, None) => self.value(value, scope),
+            (_, None) => {
+                let stored = self.value(value, scope)?;
+                if let (Some(_), Some(column)) = (stored, target)
+                    && !(stored == target && is_column(value))
+                {
+                    self.check_unchecked(column)?;
+                }
+                Ok(stored)
+            }
+        }
+    }
+
+    /// Refuses to have the server store a value in a column with check constraints, which the proxy
+    /// would not see.
+    pub fn check_unchecked(&self, target: ColumnId) -> Result<(), Refusal> {
+        match self.column(target).is_checked() {
+            false => Ok(()),
+            true => Err(refuse(format!(
+                "protected column {} has check constraints, and the proxy would not see what is \
+                 stored there",
+                self.title(target)
+            ))
+            .with_hint("Pass the value as a parameter or constant.")),
         }
     }
 
@@ -309,6 +331,7 @@ impl Analysis<'_> {
             (Some(value), Some(target)) if value == target => Ok(()),
             (Some(value), Some(target)) => {
                 joinable(self.schema, Some(value), Some(target))?;
+                self.check_unchecked(target)?;
                 if self.column(value).logical == self.column(target).logical {
                     return Ok(());
                 }
@@ -553,4 +576,9 @@ pub(crate) fn check_dialect(select: &Select) -> Result<(), Refusal> {
         true => Ok(()),
         false => Err(unsupported("a clause of another dialect")),
     }
+}
+
+/// Whether it is a column by itself. What that column has, or was to get, has been checked.
+fn is_column(value: &Expr) -> bool {
+    matches!(value, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
 }

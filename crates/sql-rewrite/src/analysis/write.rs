@@ -223,10 +223,13 @@ impl<'s> Analysis<'s> {
                 if outputs.len() != targets.len() {
                     return Err(mismatch());
                 }
-                outputs
-                    .iter()
-                    .zip(targets)
-                    .try_for_each(|(output, target)| self.check_stored(output.sealed, *target))
+                for (output, target) in outputs.iter().zip(targets) {
+                    if let (Some(_), Some(target)) = (output.sealed, target) {
+                        self.check_unchecked(*target)?;
+                    }
+                    self.check_stored(output.sealed, *target)?;
+                }
+                Ok(())
             }
             _ => Err(mismatch()),
         }

@@ -16,5 +16,6 @@ pub(crate) mod parse;
 mod pure_functions;
 pub(crate) mod queries;
 pub(crate) mod spelled;
+pub(crate) mod table_checks;
 pub(crate) mod table_guard;
 pub(crate) mod utility;

@@ -5,14 +5,16 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use column_value::LogicalType;
 
 use super::{
-    Answer, Column, ColumnType, ProtectedColumn, QUERIES, RelationKind, Schema, SchemaError,
-    SessionFacts, Table, views,
+    Answer, Column, ColumnChecks, ColumnType, ProtectedColumn, QUERIES, RelationKind, Schema,
+    SchemaError, SessionFacts, Table, views,
 };
 use crate::dialect::lexeme::{lower, names_word};
+use crate::dialect::postgres::table_checks;
 use crate::{ColumnId, ColumnRule, Rules};
 use sql_plan::{Draws, parse_default};
 
 mod changed;
+mod checks;
 mod closed;
 pub(crate) mod fitting;
 mod guards;
@@ -75,6 +77,7 @@ impl Schema {
         building.close_tables(seen);
         building.read_indexes(&answers[3]);
         building.read_guards(&answers[5]);
+        building.read_checks(&answers[5]);
         building.check_constraints(&answers[5]);
         building.check_partitions(&answers[1]);
         let dependencies = building.check_dependencies(&answers[6]);
@@ -120,6 +123,8 @@ struct Building<'a> {
     names: HashMap<u32, Name>,
     definitions: HashMap<u32, String>,
     parents: BTreeMap<u32, Vec<u32>>,
+    /// Constraints that are what stands for checks of rules in the server, by their numbers.
+    checks: HashSet<u32>,
     /// Columns that have a rule and are not sealed, by their tables.
     in_clear: HashSet<(Name, String)>,
     errors: Vec<SchemaError>,
@@ -161,6 +166,7 @@ impl<'a> Building<'a> {
             names: HashMap::new(),
             definitions: HashMap::new(),
             parents: BTreeMap::new(),
+            checks: HashSet::new(),
             in_clear: HashSet::new(),
             errors: Vec::new(),
         }
@@ -339,10 +345,19 @@ impl<'a> Building<'a> {
                 None
             }
         };
+        let checks = match table_checks::read_all(column, rule.logical, &rule.checks) {
+            Ok(checks) => checks,
+            Err(wrong) => {
+                problem = Some(wrong);
+                Vec::new()
+            }
+        };
         if let Some(problem) = problem {
             self.error(name, column, problem);
         }
         let own_domain = || format!("column:{}.{}.{column}", name.0, name.1);
+        let mut rules = self.rules.table(&name.0, &name.1).into_iter().flatten();
+        let are_in_table = rules.any(|(_, rule)| !rule.checks.is_empty());
         ProtectedColumn {
             id,
             schema: name.0.clone(),
@@ -355,6 +370,10 @@ impl<'a> Building<'a> {
             draws: rule.default.as_deref().and_then(Draws::parse),
             default,
             not_null,
+            checks: ColumnChecks {
+                own: checks,
+                are_in_table,
+            },
         }
     }
 

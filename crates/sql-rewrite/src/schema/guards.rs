@@ -98,13 +98,13 @@ impl Schema {
         );
         let guard = TableGuard::new(self.guarded(table, &columns));
         let add = guard.as_ref().map(|guard| {
-            let (name, condition) = (guard.name(), guard.condition());
+            let (name, condition) = (self.dialect.quote(&guard.name()), guard.condition());
             format!("{alter} ADD CONSTRAINT {name} CHECK ({condition}) NOT VALID")
         });
         let there = self.unvalidated_guards();
         let there = there.filter(|own| own.is_of(table));
-        let names = there.map(|own| own.name.clone());
-        let names = names.chain(guard.map(|own| own.name()));
+        let names = there.map(|own| self.dialect.quote(&own.name));
+        let names = names.chain(guard.map(|own| self.dialect.quote(&own.name())));
         GuardsDue {
             schema: table.schema.clone(),
             table: table.name.clone(),
@@ -122,12 +122,8 @@ impl Schema {
         let own = own.filter(|own| columns.contains(&own.name));
         own.filter_map(|own| {
             let rule = self.column(own.protected?);
-            Some(GuardedColumn::new(
-                &own.name,
-                own.number,
-                rule.mode,
-                rule.logical,
-            ))
+            let guarded = GuardedColumn::new(&own.name, own.number, rule.mode, rule.logical);
+            Some(guarded.with_checks(rule.checks.are_in_table))
         })
         .collect()
     }

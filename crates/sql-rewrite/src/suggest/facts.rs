@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::{Answer, LogicalType, Place, parse_default, text};
+use crate::dialect::postgres::table_checks;
 use crate::schema::build::{number, numbers, truth};
 use sql_plan::{DEFAULT_SCHEMA, Draws};
 
@@ -10,7 +11,7 @@ use sql_plan::{DEFAULT_SCHEMA, Draws};
 pub(super) const COLUMN_TYPE: usize = 5;
 
 /// What is asked beside [`crate::QUERIES`].
-pub const QUERIES: [&str; 3] = [FILLED, COMPUTED, PRIMARY_KEYS];
+pub const QUERIES: [&str; 4] = [FILLED, COMPUTED, PRIMARY_KEYS, CHECKS];
 
 /// Columns that the server fills: relation, number, how an identity is made, expression, the
 /// sequence that belongs to the column.
@@ -51,6 +52,14 @@ SELECT i.indrelid::pg_catalog.text, i.indkey::pg_catalog.text
  WHERE i.indisprimary AND i.indrelid OPERATOR(pg_catalog.>=) '16384'::pg_catalog.oid
  ORDER BY i.indrelid";
 
+/// Checks that children have too: number, expression.
+const CHECKS: &str = "\
+SELECT k.oid::pg_catalog.text, pg_catalog.pg_get_expr(k.conbin, k.conrelid)
+  FROM pg_catalog.pg_constraint k
+ WHERE k.contype OPERATOR(pg_catalog.=) 'c' AND k.conrelid OPERATOR(pg_catalog.<>) 0
+   AND NOT k.connoinherit AND k.convalidated
+ ORDER BY k.oid";
+
 /// One column of a table.
 #[derive(Debug, Default)]
 pub(super) struct Found {
@@ -61,6 +70,8 @@ pub(super) struct Found {
     reason: Option<String>,
     /// The expression of its default.
     default: Option<String>,
+    /// Check constraints that the finisher can evaluate.
+    pub checks: BTreeMap<String, String>,
     /// What needs equality.
     pub needs: BTreeSet<String>,
     /// Whether it is part of a primary key or of a foreign key.
@@ -116,6 +127,8 @@ pub(super) struct Facts {
     pub columns: BTreeMap<Place, Found>,
     /// Columns that refer, and those referred to.
     pub foreign_keys: Vec<(Place, Place)>,
+    /// The numbers of the constraints among [`Found::checks`].
+    pub checked: BTreeSet<String>,
     places: HashMap<(u32, i16), Place>,
 }
 
@@ -140,7 +153,7 @@ impl Facts {
             }
         }
         facts.read_indexes(&answers[3]);
-        facts.read_constraints(&answers[5]);
+        facts.read_constraints(&answers[5], &more[3]);
         facts.read_partitions(&answers[1]);
         facts
     }
@@ -232,7 +245,11 @@ impl Facts {
         }
     }
 
-    fn read_constraints(&mut self, answer: &Answer) {
+    fn read_constraints(&mut self, answer: &Answer, checks: &Answer) {
+        let texts: HashMap<String, String> = checks
+            .iter()
+            .map(|row| (text(row, 0), text(row, 1)))
+            .collect();
         for row in answer {
             let (name, kind) = (text(row, 0), text(row, 1));
             let (relation, columns): (u32, Vec<i16>) = (number(row, 2), numbers(row, 3));
@@ -245,8 +262,19 @@ impl Facts {
                         &name,
                     ),
                     "c" => {
-                        let reason = format!("the check {name} would see ciphertext");
-                        self.forbid(relation, *column, &reason);
+                        let own = texts.get(&text(row, 6)).map_or("", String::as_str);
+                        let kept = match columns.len() {
+                            1 => self.keep_check((relation, *column), &name, own),
+                            _ => Err("it reads several columns".to_owned()),
+                        };
+                        match kept {
+                            Ok(()) => drop(self.checked.insert(text(row, 6))),
+                            Err(wrong) => {
+                                let reason =
+                                    format!("the check {name} would see ciphertext: {wrong}");
+                                self.forbid(relation, *column, &reason);
+                            }
+                        }
                     }
                     _ => {
                         let reason = format!("the constraint {name} would see ciphertext");
@@ -255,6 +283,28 @@ impl Facts {
                 }
             }
         }
+    }
+
+    /// Keeps a check over one column for the finisher, or says why it cannot evaluate it.
+    fn keep_check(&mut self, place: (u32, i16), name: &str, own: &str) -> Result<(), String> {
+        let column = self.places.get(&place).map(|(_, column)| column.clone());
+        // Columns of children are those of their parents.
+        let Some(column) = column else {
+            return Ok(());
+        };
+        let Some(found) = self.found(place.0, place.1) else {
+            return Ok(());
+        };
+        // A column that is left out needs none.
+        if let Ok((logical, default)) = found.left_out() {
+            let is_drawn = default.is_some_and(|own| Draws::parse(&own).is_some());
+            if is_drawn {
+                return Err("its values come from a sequence".to_owned());
+            }
+            table_checks::read((&column, logical), name, own)?;
+            found.checks.insert(name.to_owned(), own.to_owned());
+        }
+        Ok(())
     }
 
     fn note_reference(&mut self, own: (u32, i16), other: (u32, i16), name: &str) {

@@ -10,7 +10,7 @@ use super::label::{Atom, Label};
 use super::names::{Columns, Scope};
 use super::{Doubt, Verifier};
 use crate::dialect::marks;
-use crate::{Form, Source};
+use crate::{Form, Purpose, Source};
 
 /// Bytes of the stack that are left when more is taken, and how much more.
 const STACK_LEFT: usize = 128 * 1024;
@@ -105,8 +105,14 @@ impl Verifier<'_, '_> {
         let hole = self.filling(name);
         let hole = hole.ok_or_else(|| Doubt(format!("nothing fills {name}")))?;
         match (hole.form, &hole.source) {
-            (Form::Sealed(column, _), _) => Ok(Label::sealed(column)),
-            (Form::SealedArray(column, _), _) => Ok(Label::sealed_array(column)),
+            (Form::Sealed(column, Purpose::Store), _) => Ok(Label::sealed(column)),
+            (Form::SealedArray(column, Purpose::Store), _) => Ok(Label::sealed_array(column)),
+            (Form::Sealed(column, Purpose::Match | Purpose::Bound), _) => {
+                Ok(Label::sealed(column).compared())
+            }
+            (Form::SealedArray(column, Purpose::Match | Purpose::Bound), _) => {
+                Ok(Label::sealed_array(column).compared())
+            }
             (Form::Plain, Source::Locator(_)) => Ok(Label::public()),
             // What it is made of is looked at where its rows are computed.
             (Form::Plain, Source::Computed(_)) if self.takes_arrays => Ok(Label::public()),

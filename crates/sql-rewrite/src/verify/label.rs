@@ -20,6 +20,9 @@ pub(super) struct Sealed {
     pub column: ColumnId,
     /// An array of such.
     pub is_array: bool,
+    /// It was not checked as a value that is stored: it was sealed to be compared, or may be of
+    /// another column.
+    pub is_unchecked: bool,
 }
 
 /// A constant or parameter that is sent in clear.
@@ -73,19 +76,30 @@ impl Label {
     }
 
     pub fn sealed(column: ColumnId) -> Self {
-        let is_array = false;
         Self {
-            sealed: Some(Sealed { column, is_array }),
+            sealed: Some(Sealed {
+                column,
+                is_array: false,
+                is_unchecked: false,
+            }),
             ..Self::default()
         }
     }
 
     pub fn sealed_array(column: ColumnId) -> Self {
-        let is_array = true;
-        Self {
-            sealed: Some(Sealed { column, is_array }),
-            ..Self::default()
+        let mut label = Self::sealed(column);
+        if let Some(sealed) = &mut label.sealed {
+            sealed.is_array = true;
         }
+        label
+    }
+
+    /// The same of a value that was sealed to be compared.
+    pub fn compared(mut self) -> Self {
+        if let Some(sealed) = &mut self.sealed {
+            sealed.is_unchecked = true;
+        }
+        self
     }
 
     fn is_null(&self) -> bool {
@@ -108,7 +122,13 @@ impl Label {
 
     /// The label of a value that is one of two.
     fn or(mut self, other: Self) -> Self {
+        let both = [self.sealed, other.sealed];
+        let is_unchecked = both.iter().flatten().any(|own| own.is_unchecked)
+            || matches!(both, [Some(own), Some(other)] if own.column != other.column);
         self.sealed = self.sealed.or(other.sealed);
+        if let Some(sealed) = &mut self.sealed {
+            sealed.is_unchecked = is_unchecked;
+        }
         self.public |= other.public;
         for index in other.clear {
             if !self.clear.contains(&index) {
@@ -167,6 +187,39 @@ impl<'s> Labels<'s> {
                 }
                 Ok(())
             }
+        }
+    }
+
+    /// A value is stored in a column. One with check constraints takes what was checked for it:
+    /// what was sealed to be stored there, or is there already.
+    pub fn store(&mut self, given: &Label, target: &Label) -> Result<(), Doubt> {
+        self.meet(given, target)?;
+        let Some(column) = target.sealed else {
+            return Ok(());
+        };
+        self.check_kept(column.column)?;
+        let Some(own) = given.sealed else {
+            return Ok(());
+        };
+        let is_checked = own.column == column.column && !own.is_unchecked;
+        match is_checked || !self.schema.column(column.column).is_checked() {
+            true => Ok(()),
+            false => Err(Doubt(format!(
+                "a value is stored in {}, whose check constraints it has not passed",
+                self.title(column)
+            ))),
+        }
+    }
+
+    /// The table of a column has all checks of its rule.
+    pub fn check_kept(&self, column: ColumnId) -> Result<(), Doubt> {
+        let mut checks = self.schema.column(column).checks.own.iter();
+        match checks.all(|check| check.is_there) {
+            true => Ok(()),
+            false => Err(Doubt(format!(
+                "a value is stored in {}, which lacks a check of its rule",
+                self.schema.title(column)
+            ))),
         }
     }
 

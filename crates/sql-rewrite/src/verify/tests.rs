@@ -3,6 +3,7 @@
 
 use column_value::LogicalType;
 
+mod checked;
 mod mysql;
 mod sequences;
 
@@ -31,6 +32,7 @@ fn protected(id: ColumnId, table: &str, column: &str, domain: &str) -> Protected
         default: None,
         draws: None,
         not_null: false,
+        checks: Default::default(),
     }
 }
 

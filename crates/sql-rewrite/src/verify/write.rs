@@ -113,7 +113,7 @@ impl Verifier<'_, '_> {
         }
         for (index, (_, label)) in given.known.iter().enumerate() {
             match targets.known.get(index) {
-                Some((_, target)) => self.labels.meet(label, target)?,
+                Some((_, target)) => self.labels.store(label, target)?,
                 None => drop(self.in_clear(label.clone())?),
             }
         }

@@ -179,6 +179,7 @@ fn protect(
         default,
         draws: None,
         not_null: false,
+        checks: Default::default(),
     });
     id
 }

@@ -8,6 +8,7 @@ use semantics_postgres::Wanted;
 use session_core::plans::{Role, ServerStatement, TextPlan};
 use session_core::{Statement, StatementError};
 use sql_plan::Form;
+use sql_plan::Purpose::Store;
 use wire_postgres::frontend::{Bind, KeptBind};
 use wire_postgres::{HEADER_SIZE, Header, backend};
 
@@ -98,10 +99,16 @@ impl Protected {
             let all = ROLES.map(|role| ServerStatement { index, role });
             let parts = all.iter().filter_map(|at| statement.plan.translated(*at));
             for hole in parts.flat_map(|part| &part.holes) {
-                let Form::Sealed(column, _) = hole.form else {
+                let (Form::Sealed(column, purpose) | Form::SealedArray(column, purpose)) =
+                    hole.form
+                else {
                     continue;
                 };
-                if schema.column(column).logical.opaque().is_some() {
+                let column = schema.column(column);
+                let is_checked = purpose == Store && column.is_checked();
+                let is_read =
+                    matches!(hole.form, Form::Sealed(..)) && column.logical.opaque().is_some();
+                if is_read || is_checked {
                     sealed.clear();
                     // An error comes again when the message is processed.
                     let _ = statement.fill(hole, &inputs, &mut sealed);
@@ -230,16 +237,19 @@ impl Protected {
         if !self.schema.loaded()?.schema.has_finisher() {
             return Err(no_finisher());
         }
-        self.ask_next(FormQuestions::new(wanted, purpose));
+        self.ask_next(FormQuestions::new(wanted, purpose))?;
         Ok(true)
     }
 
-    /// Asks the next of some questions. False: all are answered.
-    fn ask_next(&mut self, questions: FormQuestions) {
+    /// Asks the next of some questions.
+    ///
+    /// # Errors
+    /// There is none, or nothing is known of the schema.
+    fn ask_next(&mut self, questions: FormQuestions) -> Result<(), StatementError> {
         let answer_size_max = self.schema.shared().finish_bytes_max();
-        let Some(question) = questions.next(answer_size_max) else {
-            return;
-        };
+        let schema = &self.schema.loaded()?.schema;
+        let question = questions.next(answer_size_max, schema);
+        let question = question.ok_or_else(found::unasked)?;
         let (kind, settings) = self.settings.of_finisher();
         let settings = match question.is_exact {
             false => settings,
@@ -258,6 +268,7 @@ impl Protected {
         };
         let asked = Asked::Forms(questions);
         self.pipeline.finisher().ask(request, asked);
+        Ok(())
     }
 
     /// Takes the answer to a question.
@@ -273,8 +284,9 @@ impl Protected {
             FinisherAnswer::Described(_) => Err(found::unasked()),
         };
         if answered.is_ok() && !questions.is_answered() {
-            self.ask_next(questions);
-            return Ok(());
+            return self
+                .ask_next(questions)
+                .map_err(|failure| End::from(RowError::Statement(failure)));
         }
         match answered {
             Ok(()) => {

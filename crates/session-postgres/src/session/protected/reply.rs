@@ -475,6 +475,7 @@ impl Protected {
             // Everything that was sent has been answered.
             self.transaction.note_nothing_under_way();
             self.settings.forget_forms();
+            self.settings.context().noted.clear();
             if status == b'I' {
                 self.schema.settle_changes();
             }

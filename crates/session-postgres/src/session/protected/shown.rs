@@ -4,7 +4,8 @@
 //! Invariants:
 //! 1. A value is shown only if it opens, so it is the one that the server means, whatever language
 //!    the server speaks and however its text is cut.
-//! 2. What looks like a sealed value and does not open is not shown: its field is left out.
+//! 2. What looks like a sealed value and does not open is not shown: its field is left out. Of a
+//!    value that the server has cut, the beginning tells which one it is, if it was sealed lately.
 
 use std::borrow::Cow;
 
@@ -88,14 +89,20 @@ fn may_show(letter: u8) -> bool {
 }
 
 /// The texts with which sealed values begin, in both styles of `bytea_output`: mode and version of
-/// the keys.
-const BEGINNINGS: [&[u8]; 6] = [
+/// the keys, or what a value that fails a check has in its place.
+const BEGINNINGS: [&[u8]; 12] = [
     b"\\x0101",
     b"\\x0201",
     b"\\x0301",
     b"\\001\\001",
     b"\\002\\001",
     b"\\003\\001",
+    b"\\x01ff",
+    b"\\x02ff",
+    b"\\x03ff",
+    b"\\001\\377",
+    b"\\002\\377",
+    b"\\003\\377",
 ];
 
 /// Where a sealed value may begin.
@@ -134,6 +141,11 @@ impl<'a> ServerError<'a> {
             let (loaded, context) = (opening.loaded?, opening.context?);
             shown.extend_from_slice(&rest[..at]);
             let sealed = &rest[at..];
+            if let Some((value, size)) = noted(sealed, loaded, context) {
+                shown.extend_from_slice(&value);
+                rest = &sealed[size..];
+                continue;
+            }
             let size = ends(sealed).find(|&end| {
                 let value = self.open(&sealed[..end], loaded, context);
                 value.is_some_and(|value| {
@@ -193,6 +205,38 @@ impl<'a> ServerError<'a> {
     }
 }
 
+/// What the server puts behind the beginning of a value that is longer than what it shows
+/// (`ExecBuildSlotValueDescription`), and how many bytes of one it shows.
+const CUT: &[u8] = b"...";
+const SHOWN_MAX: usize = 64;
+
+/// The text of a value of which the server shows the beginning, if it was sealed lately, cut as the
+/// server would cut it; and the size of what the server shows.
+fn noted(text: &[u8], loaded: &Loaded, context: &TextContext) -> Option<(Vec<u8>, usize)> {
+    let (start, rest) = text.split_at_checked(SHOWN_MAX)?;
+    if !start.starts_with(b"\\x") || !rest.starts_with(CUT) {
+        return None;
+    }
+    let mut memory = Vec::new();
+    let start = FormatCode::TEXT.sealed(start, &mut memory)?;
+    let (column, value) = context.noted.find(start)?;
+    let logical = loaded.schema.protected.get(column as usize)?.logical;
+    let mut out = Vec::new();
+    FormatCode::TEXT
+        .write(&value, logical, context, &mut out)
+        .ok()?;
+    if out.len() > SHOWN_MAX {
+        let written = std::str::from_utf8(&out).ok()?;
+        let mut end = SHOWN_MAX;
+        while !written.is_char_boundary(end) {
+            end -= 1;
+        }
+        out.truncate(end);
+        out.extend_from_slice(CUT);
+    }
+    Some((out, SHOWN_MAX + CUT.len()))
+}
+
 /// Where a value that begins a text may end. Digits end with the last one; in the other style of
 /// `bytea_output` a value may hold the brackets and commas that stand behind one.
 fn ends(text: &[u8]) -> impl Iterator<Item = usize> {
@@ -243,6 +287,14 @@ mod tests {
                 Some("PL/pgSQL function f()"),
             ),
             ("said \\x0301ab", None),
+            (
+                "COPY t, line 3, column c: \"\\x01ffab...\"",
+                Some("COPY t, line 3, column c"),
+            ),
+            (
+                "COPY t, line 3, column c: \"\\003\\377ab...\"",
+                Some("COPY t, line 3, column c"),
+            ),
         ] {
             let shown = without_sealed_lines(context.as_bytes());
             assert_eq!(shown.as_deref(), left.map(str::as_bytes), "{context}");
@@ -267,7 +319,7 @@ mod tests {
 
     #[test]
     fn an_error_that_shows_nothing_sealed_passes() {
-        let body = b"SERROR\0C23505\0DKey (c)=(\\x01ff) already exists.\0\0";
+        let body = b"SERROR\0C23505\0DKey (c)=(\\x01fe) already exists.\0\0";
         let mut out = Vec::new();
         let written = write_error_of_server(body, b"as it came", Opening::default(), &mut out);
         assert_eq!(written, Ok(()));

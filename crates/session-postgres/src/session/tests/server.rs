@@ -521,6 +521,7 @@ fn schema() -> Schema {
         default: None,
         draws: None,
         not_null: false,
+        checks: Default::default(),
     })
     .collect();
     let columns = COLUMNS.iter().zip(1..).map(|(name, number)| Column {

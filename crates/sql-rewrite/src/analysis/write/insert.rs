@@ -10,7 +10,7 @@ use sqlparser::ast::{
 use sqlstate::SqlState;
 
 use super::super::query::{Outputs, is_default};
-use super::super::{Analysis, Relation, Scope};
+use super::super::{Analysis, OutColumn, Relation, Scope};
 use super::target_column;
 use crate::analysis::query_context::QueryContext;
 use crate::analysis::template;
@@ -57,6 +57,9 @@ impl Analysis<'_> {
                 let outputs =
                     self.source(source, table.is_some().then_some(&targets[..]), outer)?;
                 given = outputs.as_ref().map(Vec::len);
+                if !is_simple(source) {
+                    self.check_unseen(outputs.as_deref().unwrap_or_default(), &targets)?;
+                }
                 self.check_source(outputs, &targets, table)?;
             }
             None if !columns.is_empty() => return Err(unsupported("INSERT without values")),
@@ -88,7 +91,7 @@ impl Analysis<'_> {
             None => None,
         };
         // A row of VALUES may only be stored as it is where nothing sorts or unites it.
-        let simple = matches!(&*source.body, SetExpr::Values(_) | SetExpr::Select(_));
+        let simple = is_simple(source);
         let context = QueryContext {
             outer,
             targets: targets.filter(|_| simple),
@@ -121,6 +124,18 @@ impl Analysis<'_> {
             self.check_stored(output.sealed, targets.get(index).copied().flatten())?;
         }
         Ok(())
+    }
+
+    /// Refuses rows of queries that were not looked at value by value, for columns with check
+    /// constraints.
+    fn check_unseen(
+        &self,
+        outputs: &[OutColumn],
+        targets: &[Option<ColumnId>],
+    ) -> Result<(), Refusal> {
+        let pairs = outputs.iter().zip(targets);
+        let mut sealed = pairs.filter(|(output, _)| output.sealed.is_some());
+        sealed.try_for_each(|(_, target)| target.map_or(Ok(()), |own| self.check_unchecked(own)))
     }
 
     /// `GENERATED ALWAYS`: a statement may say DEFAULT, and gives no value.
@@ -258,6 +273,11 @@ pub(crate) fn given_always(column: &str) -> Refusal {
     ))
     .with_state(SqlState::GENERATED_ALWAYS)
     .with_hint("The proxy takes no OVERRIDING: leave the column out.")
+}
+
+/// Whether each value of the rows is written out, or in a select list.
+fn is_simple(source: &Query) -> bool {
+    matches!(&*source.body, SetExpr::Values(_) | SetExpr::Select(_))
 }
 
 /// The columns that values go to, in their order; empty for a table that is not known.

@@ -11,8 +11,8 @@ use sqlparser::ast::{BinaryLength, DataType};
 use super::MySql;
 use crate::schema::Answer;
 use crate::{
-    Column, ColumnId, Dialect, Mode, ProtectedColumn, RelationKind, Rules, Schema, SchemaError,
-    Table,
+    Column, ColumnChecks, ColumnId, Dialect, Mode, ProtectedColumn, RelationKind, Rules, Schema,
+    SchemaError, Table,
 };
 
 /// The user's databases: those of the server itself have no tables that can be protected.
@@ -311,7 +311,9 @@ impl Builder {
                 let id = ColumnId(u32::try_from(count).expect("rules are fewer than 2^32"));
                 let physical = physical_type(rule.logical, rule.mode);
                 let found = types.get(&(name.clone(), column.clone()));
-                if let Some(problem) = self.problem(&name, column, physical, found) {
+                let problem = self.problem(&name, column, physical, found);
+                let checks = || "has checks, which this server cannot have: remove them".to_owned();
+                if let Some(problem) = problem.or((!rule.checks.is_empty()).then(checks)) {
                     self.schema.unfit.push(SchemaError {
                         schema: name.0.clone(),
                         table: name.1.clone(),
@@ -343,6 +345,7 @@ impl Builder {
                     default: None,
                     draws: None,
                     not_null,
+                    checks: ColumnChecks::default(),
                 });
             }
         }

@@ -23,6 +23,7 @@ use crate::{Effects, Piece, Plan, Refusal, RelationKind, Schema, Table, Template
 
 mod after;
 mod alter;
+mod checked;
 mod constraint;
 mod create;
 mod drawn;

@@ -190,6 +190,11 @@ fn called(expression: &Expr) -> Option<&'static str> {
         .find(|own| *own == name)
 }
 
+/// Whether an expression asks for the server's moment or session.
+pub(crate) fn is_of_moment(expression: &Expr) -> bool {
+    called(expression).is_some()
+}
+
 struct Calls {
     found: Vec<&'static str>,
 }

@@ -285,23 +285,30 @@ SELECT i.inhrelid::pg_catalog.text, i.inhparent::pg_catalog.text
 /// Constraints over columns: name, kind, relation, columns, relation and columns referred to; then
 /// number, and of one that has the name of a guard its condition as it is stored, whether the rows
 /// that are there were looked at, and whether it holds for all rows and children. That a check may
-/// hold for none (`NOT ENFORCED`), PostgreSQL 18 has a column for, and others have not.
+/// hold for none (`NOT ENFORCED`), PostgreSQL 18 has a column for, and others have not. Last, what
+/// an update does to those that refer.
 ///
-/// What the server prints of a check is not asked: it would lock the table, and so wait for
-/// whoever has changed it.
+/// Of checks that compare bytes by `<>`, as [`crate::dialect::postgres::table_checks`] has them,
+/// the condition is told too. What the server prints of a check is not asked: it would lock the
+/// table, and so wait for whoever has changed it.
 const CONSTRAINTS: &str = "\
 SELECT k.conname::pg_catalog.text, k.contype::pg_catalog.text, k.conrelid::pg_catalog.text,
        pg_catalog.array_to_string(k.conkey, ' '), k.confrelid::pg_catalog.text,
        pg_catalog.array_to_string(k.confkey, ' '), k.oid::pg_catalog.text,
-       CASE WHEN pg_catalog.starts_with(k.conname::pg_catalog.text, 'strongroom_guard')
-            THEN k.conbin::pg_catalog.text END,
+       CASE WHEN own.is_known THEN k.conbin::pg_catalog.text END,
        k.convalidated::pg_catalog.text,
-       CASE WHEN pg_catalog.starts_with(k.conname::pg_catalog.text, 'strongroom_guard')
+       CASE WHEN own.is_known
             THEN (NOT k.connoinherit
                   AND COALESCE(pg_catalog.to_jsonb(k) OPERATOR(pg_catalog.->>) 'conenforced',
-                               'true') OPERATOR(pg_catalog.=) 'true')::pg_catalog.text END
+                               'true') OPERATOR(pg_catalog.=) 'true')::pg_catalog.text END,
+       k.confupdtype::pg_catalog.text
   FROM pg_catalog.pg_constraint k
   JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) k.connamespace
+ CROSS JOIN LATERAL (
+       SELECT pg_catalog.starts_with(pg_catalog.ltrim(k.conname::pg_catalog.text, '~'),
+                                     'strongroom_guard')
+              OR pg_catalog.strpos(k.conbin::pg_catalog.text, ':opno 1956 ')
+                 OPERATOR(pg_catalog.>) 0 AS is_known) own
  WHERE k.contype OPERATOR(pg_catalog.=) ANY ('{c,f,x}'::pg_catalog.\"char\"[])
    AND k.conrelid OPERATOR(pg_catalog.<>) 0
    AND n.nspname OPERATOR(pg_catalog.!~) '^pg_'

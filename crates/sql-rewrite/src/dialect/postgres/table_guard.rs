@@ -13,6 +13,9 @@
 //! 3. Nothing in the text depends on the search path or on another setting. `LEAST` and `GREATEST`
 //!    are syntax, and compare as the type's default index does.
 //! 4. No value that the codec seals is refused.
+//! 5. A value with the mark of a check ([`super::table_checks`]) is refused, whether the check is
+//!    there or not. The server looks at checks in the order of their names: the guard of a table
+//!    whose rules have checks is the last, so that an error names the check.
 
 use column_value::LogicalType;
 use sha2::{Digest, Sha256};
@@ -21,8 +24,26 @@ use crate::Mode;
 
 pub(crate) mod tree;
 
-/// What the name of every guard begins with.
-pub(crate) const PREFIX: &str = "strongroom_guard";
+/// What the name of a guard begins with.
+const PREFIX: &str = "strongroom_guard";
+/// The same where rules have checks. Names of these begin with a smaller character.
+const LAST_PREFIX: &str = "~strongroom_guard";
+
+/// Whether a constraint has the name of a guard.
+pub(crate) fn is_name(name: &str) -> bool {
+    name.starts_with(PREFIX) || name.starts_with(LAST_PREFIX)
+}
+
+/// Whether the server looks at a check of that name before such a guard, in every encoding
+/// (`CheckConstraintCmp` compares bytes).
+pub(crate) fn is_before_last(name: &str) -> bool {
+    name.bytes().next().is_some_and(|byte| byte < b'~')
+}
+
+/// Whether the server looks at it after all checks of rules.
+pub(crate) fn is_last(name: &str) -> bool {
+    name.starts_with(LAST_PREFIX)
+}
 
 /// The version of the keys in the header of each value.
 const KEY_VERSION: u8 = 1;
@@ -48,6 +69,8 @@ pub(crate) struct GuardedColumn {
     /// What clients write there is bytes, which may well begin as sealed values do. A text would
     /// have to begin with two control characters; and each length that is asked for costs.
     holds_bytes: bool,
+    /// The rules of its table have checks.
+    is_checked: bool,
 }
 
 impl GuardedColumn {
@@ -69,7 +92,12 @@ impl GuardedColumn {
             },
             is_long: length.is_some_and(|length| length > SHORT_LENGTH_MAX),
             holds_bytes: logical == LogicalType::Bytes,
+            is_checked: false,
         }
+    }
+
+    pub(crate) fn with_checks(self, is_checked: bool) -> Self {
+        Self { is_checked, ..self }
     }
 }
 
@@ -100,9 +128,23 @@ impl TableGuard {
     /// The name of the constraint. Each set of columns has its own, so that a table may have
     /// several guards, and a child those of all its parents.
     pub(crate) fn name(&self) -> String {
+        match self.columns.iter().any(|own| own.is_checked) {
+            true => self.name_after(LAST_PREFIX),
+            false => self.name_after(PREFIX),
+        }
+    }
+
+    /// Whether it has that name, now or before its rules had checks or lost them.
+    pub(crate) fn may_have(&self, name: &str) -> bool {
+        [PREFIX, LAST_PREFIX]
+            .iter()
+            .any(|own| self.name_after(own) == name)
+    }
+
+    fn name_after(&self, prefix: &str) -> String {
         let hash = Sha256::digest(self.condition());
         let begin = hash[..4].iter().map(|byte| format!("{byte:02x}"));
-        format!("{PREFIX}_{}", begin.collect::<String>())
+        format!("{prefix}_{}", begin.collect::<String>())
     }
 
     /// The condition as it is sent.

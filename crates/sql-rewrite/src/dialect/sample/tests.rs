@@ -20,6 +20,7 @@ fn people() -> Schema {
         default: None,
         draws: None,
         not_null: false,
+        checks: Default::default(),
     };
     let column = |(number, (name, protected)): (i16, (&str, Option<u32>))| Column {
         name: name.to_owned(),

@@ -42,6 +42,7 @@ impl Schema {
         }
         building.read_indexes(&answers[3]);
         building.read_guards(&answers[5]);
+        building.read_checks(&answers[5]);
         building.check_constraints(&answers[5]);
         building.check_partitions(&answers[1]);
         let views = building.check_dependencies(&answers[6]);

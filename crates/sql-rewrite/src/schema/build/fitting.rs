@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::{Answer, Building, Name, number, numbers, text, truth};
-use crate::dialect::postgres::table_guard::PREFIX;
+use crate::dialect::postgres::table_guard;
 use crate::schema::Column;
 use crate::{ColumnId, Mode, ProtectedColumn};
 
@@ -74,7 +74,7 @@ impl Building<'_> {
 
     pub(super) fn check_constraints(&mut self, answer: &Answer) {
         for row in answer {
-            if self.is_guard(row) {
+            if self.is_guard(row) || self.checks.contains(&number(row, 6)) {
                 continue;
             }
             let (constraint, kind) = (text(row, 0), text(row, 1));
@@ -87,12 +87,20 @@ impl Building<'_> {
                 let own = self.protected_at(relation, *column);
                 let problem = if kind == "f" {
                     let other = referred_columns.get(position).copied().unwrap_or_default();
+                    let is_given_on = text(row, 10) == "c";
                     foreign_key_problem(own, self.protected_at(referred, other))
-                } else if own.is_some() && constraint.starts_with(PREFIX) {
+                        .or_else(|| own.and_then(|own| own.cascade_problem(is_given_on)))
+                } else if own.is_some() && table_guard::is_name(&constraint) {
                     Some(
                         "it has the name of a guard, and is none for these columns by these rules: \
                          drop it at the server (ALTER TABLE … DROP CONSTRAINT …), then run \
                          `strongroom columns guard`",
+                    )
+                } else if own.is_some_and(|own| own.has_check(&constraint)) {
+                    Some(
+                        "it has the name of a check of the rule, and is not what stands for it: \
+                         drop it at the server (ALTER TABLE … DROP CONSTRAINT …), and add it \
+                         through the proxy",
                     )
                 } else if own.is_some() {
                     Some("the server would check ciphertext: drop it")

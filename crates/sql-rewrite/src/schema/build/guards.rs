@@ -1,7 +1,7 @@
 //! Recognises guards among the check constraints of the server: by name *and* by condition.
 
 use super::{Building, number, numbers, text, truth};
-use crate::dialect::postgres::table_guard::{PREFIX, TableGuard};
+use crate::dialect::postgres::table_guard::{self, TableGuard};
 use crate::schema::{Answer, Guard};
 
 impl Building<'_> {
@@ -20,7 +20,7 @@ impl Building<'_> {
     /// what the proxy does not know: it is checked as any other.
     fn guard(&self, row: &[Option<String>]) -> Option<Guard> {
         let name = text(row, 0);
-        if text(row, 1) != "c" || !name.starts_with(PREFIX) {
+        if text(row, 1) != "c" || !table_guard::is_name(&name) {
             return None;
         }
         let table = self.table(number(row, 2))?;
@@ -34,7 +34,7 @@ impl Building<'_> {
             .map(column)
             .collect::<Option<_>>()?;
         let guard = TableGuard::new(self.schema.guarded(table, &columns))?;
-        if name != guard.name() || !truth(row, 9) || !guard.is(&text(row, 7)) {
+        if !guard.may_have(&name) || !truth(row, 9) || !guard.is(&text(row, 7)) {
             return None;
         }
         Some(Guard {

@@ -7,7 +7,7 @@ use sqlparser::ast::{
     AlterTableOperation, CreateView, ObjectType, Query, SelectItem, SetExpr, Statement,
 };
 
-use super::{create, find, guarded, own_name};
+use super::{checked, create, find, guarded, own_name};
 use crate::dialect::postgres::names::folded;
 use crate::dialect::postgres::output_names::output_name;
 use crate::schema::views::{shown_by_query, takes_rows};
@@ -44,10 +44,12 @@ pub(crate) fn after<'s>(
         } => return Some(schema.clone()),
         // A key more than is known of harms nothing.
         Statement::AlterTable(alter)
-            if alter
-                .operations
-                .iter()
-                .all(|one| matches!(one, AlterTableOperation::AddConstraint { .. })) =>
+            if alter.operations.iter().all(|one| match one {
+                AlterTableOperation::AddConstraint { constraint, .. } => {
+                    !checked::may_be(constraint)
+                }
+                _ => false,
+            }) =>
         {
             return Some(schema.clone());
         }
@@ -64,6 +66,7 @@ pub(crate) fn after<'s>(
         if let Statement::CreateTable(create) = statement {
             let guard = guarded::made(create, &made, &schema);
             schema.guards.extend(guard);
+            checked::note_made(create, &made, &mut schema);
         }
         schema.tables.insert(name.clone(), made);
         if let Statement::CreateView(view) = statement

@@ -5,11 +5,12 @@ use sqlparser::ast::{
 };
 
 use super::{
-    constraint, create, drawn, find, find_known, guarded, pass, put_schema, refusal,
-    refuse_reading, renamed, reshaping, subject_of, written,
+    checked, constraint, create, drawn, find, find_known, guarded, pass, put_schema, refusal,
+    refuse_reading, renamed, reshaping, subject_of, unknown, written,
 };
-use crate::dialect::postgres::names::folded;
-use crate::{Plan, Refusal, Schema, Table};
+use crate::dialect::postgres::names::{folded, quoted};
+use crate::{Piece, Plan, Refusal, Schema, Table, Template, Translated};
+use sql_plan::ALTER_BLOCK_START;
 
 pub(super) fn plan(alter: &AlterTable, schema: &Schema) -> Result<Plan, Refusal> {
     let is_known = find(&alter.name, schema).is_some_and(|table| table.oid != 0);
@@ -31,11 +32,13 @@ pub(super) fn plan(alter: &AlterTable, schema: &Schema) -> Result<Plan, Refusal>
         }
     }
     let mut anew = alter.clone();
+    let (checks, looks_at_rows) = checked::take_of_changed(&mut anew, &table, schema)?;
     for own in &mut anew.operations {
         operation(own, &table, schema)?;
     }
+    anew.operations.extend(checks);
     anew.operations
-        .extend(guarded::of_changed(alter, &table, schema)?);
+        .extend(guarded::of_changed(alter, looks_at_rows, &table, schema)?);
     let plan = if anew == *alter && !table.is_protected() {
         pass()
     } else {
@@ -43,13 +46,49 @@ pub(super) fn plan(alter: &AlterTable, schema: &Schema) -> Result<Plan, Refusal>
             put_schema(&mut anew.name, &found.schema);
             put_schemas(&mut anew.operations, &table, schema);
         }
-        written(&Statement::AlterTable(anew))?
+        match looks_at_rows {
+            true => of_empty(anew, &table)?,
+            false => written(&Statement::AlterTable(anew))?,
+        }
     };
     let mut operations = alter.operations.iter();
     match operations.any(|own| drops_rule(own, &table, schema)) {
         true => Ok(reshaping(plan, &table)),
         false => Ok(plan),
     }
+}
+
+/// The plan of a statement that is good for a table without rows only: nobody has checked those
+/// that are there. The server executes it as one block.
+fn of_empty(alter: AlterTable, table: &Table) -> Result<Plan, Refusal> {
+    let Plan::One(one, effects) = written(&Statement::AlterTable(alter))? else {
+        return Ok(pass());
+    };
+    let own_text = one.template.render(|_, _| {});
+    let name = format!("{}.{}", quoted(&table.schema), quoted(&table.name));
+    let (mut message, mut hint) = (String::new(), String::new());
+    let says = format!(
+        "protected table {}.{} has rows, which nobody has checked",
+        table.schema, table.name
+    );
+    crate::Literal::Text(says).write(&mut message);
+    crate::Literal::Text(
+        "Create a table with the check, and copy the rows into it through the proxy.".to_owned(),
+    )
+    .write(&mut hint);
+    let text = format!(
+        "{ALTER_BLOCK_START} LOCK TABLE {name} IN ACCESS EXCLUSIVE MODE; IF EXISTS (SELECT FROM \
+         {name}) THEN RAISE USING ERRCODE = '0A000', MESSAGE = {message}, HINT = {hint}; END IF; \
+         {own_text};{}",
+        drawn::BLOCK_END
+    );
+    if own_text.contains("$strongroom$") || name.contains("$strongroom$") {
+        return Err(unknown("a name or constant with $strongroom$"));
+    }
+    let template = Template {
+        pieces: vec![Piece::Text(text)],
+    };
+    Ok(Plan::One(Translated { template, ..one }, effects))
 }
 
 /// Whether it changes nothing that the proxy relies on, whatever the table is when the server looks
@@ -118,6 +157,7 @@ fn operation(own: &mut AlterTableOperation, table: &Table, schema: &Schema) -> R
         Operation::DropConstraint { name, .. } => guarded::refuse_name(name, table),
         Operation::RenameConstraint { old_name, new_name } => {
             guarded::refuse_name(old_name, table)?;
+            checked::refuse_renaming(old_name, table, schema)?;
             guarded::refuse_name(new_name, table)
         }
         // Names, and switches that do not look into a row.

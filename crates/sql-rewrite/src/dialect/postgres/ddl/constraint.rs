@@ -115,7 +115,7 @@ pub(super) fn check_expression(
     if !table.is_protected() {
         return refuse_reading(expr, what, schema);
     }
-    if View::of_table(schema, table).allowed(expr) {
+    if is_allowed(expr, table, schema) {
         return Ok(());
     }
     Err(refusal(
@@ -123,6 +123,11 @@ pub(super) fn check_expression(
         &format!("{what} over protected columns would compute on ciphertext"),
         "Write it over other columns, or check the values in the application.",
     ))
+}
+
+/// Whether the server may compute an expression over the columns of a protected table.
+pub(super) fn is_allowed(expr: &Expr, table: &Table, schema: &Schema) -> bool {
+    View::of_table(schema, table).allowed(expr)
 }
 
 /// Both sides of a foreign key must be sealed alike.
@@ -147,6 +152,14 @@ fn check_foreign_key(
                 &subject,
                 &format!("foreign key to {}: {problem}", key.foreign_table),
                 "Columns that a foreign key ties have one mode and one domain.",
+            ));
+        }
+        let is_given_on = key.on_update == Some(ReferentialAction::Cascade);
+        if let Some(problem) = own[at].and_then(|own| own.cascade_problem(is_given_on)) {
+            return Err(refusal(
+                &subject_of(table, name),
+                problem,
+                "Leave ON UPDATE CASCADE out, or the check of the column that refers.",
             ));
         }
     }

@@ -7,8 +7,9 @@ use sqlparser::ast::{
 };
 
 use super::{
-    constraint, drawn, find, guarded, has_rules, is_temporary, own_name, pass, put_found_schema,
-    put_schema, refusal, refuse_named, refuse_table_as, reshaping, subject_of, written,
+    checked, constraint, drawn, find, guarded, has_rules, is_temporary, own_name, pass,
+    put_found_schema, put_schema, refusal, refuse_named, refuse_table_as, reshaping, subject_of,
+    written,
 };
 use crate::dialect::postgres::names::{folded, split};
 use crate::{Column, Literal, Plan, ProtectedColumn, Refusal, RelationKind, Schema, Table};
@@ -29,6 +30,7 @@ pub(super) fn plan(create: &CreateTable, schema: &Schema) -> Result<Plan, Refusa
     if table.is_protected() {
         constraint::check_partition_key(create.partition_by.as_deref(), &table, schema)?;
     }
+    let checks = checked::take_of_new(&mut anew, &table, schema)?;
     let mut sequences = Vec::new();
     for definition in &mut anew.columns {
         sequences.extend(column(definition, &table, schema)?);
@@ -36,6 +38,7 @@ pub(super) fn plan(create: &CreateTable, schema: &Schema) -> Result<Plan, Refusa
     for own in &anew.constraints {
         constraint::check(own, &table, schema)?;
     }
+    anew.constraints.extend(checks);
     anew.constraints
         .extend(guarded::of_new(create, &table, schema)?);
     let plan = if anew == *create && !table.is_protected() {

@@ -16,7 +16,7 @@ use crate::{Piece, Plan, ProtectedColumn, Refusal, Table, Template, Translated};
 use sql_plan::{BLOCK_START, Draws};
 
 /// Ends the text of a block.
-const BLOCK_END: &str = " END $strongroom$";
+pub(super) const BLOCK_END: &str = " END $strongroom$";
 
 /// A sequence that is made with a table.
 pub(super) struct NewSequence {

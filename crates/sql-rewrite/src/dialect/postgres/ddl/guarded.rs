@@ -7,9 +7,9 @@ use sqlparser::ast::{
 };
 
 use super::{refusal, unknown};
-use crate::dialect::postgres::names::folded;
+use crate::dialect::postgres::names::{folded, quoted};
 use crate::dialect::postgres::parse;
-use crate::dialect::postgres::table_guard::{PREFIX, TableGuard};
+use crate::dialect::postgres::table_guard::{self, TableGuard};
 use crate::schema::Guard;
 use crate::{Refusal, Schema, Table};
 
@@ -35,11 +35,15 @@ fn declared<'a>(columns: impl IntoIterator<Item = &'a ColumnDef>) -> Vec<String>
 ///
 /// Rows from before are not looked for: a new column is NULL in them, and the others have been
 /// guarded.
+///
+/// If a check of a rule is added, no row is there. The guard is then to come after it, and has
+/// another name.
 pub(super) fn of_changed(
     alter: &AlterTable,
+    adds_check: bool,
     table: &Table,
     schema: &Schema,
-) -> Result<Option<AlterTableOperation>, Refusal> {
+) -> Result<Vec<AlterTableOperation>, Refusal> {
     let operations = || alter.operations.iter();
     let dropped: Vec<String> = operations()
         .filter_map(|own| match own {
@@ -53,7 +57,9 @@ pub(super) fn of_changed(
         AlterTableOperation::AddColumn { column_def, .. } => Some(column_def),
         _ => None,
     });
-    let goes = |guard: &&Guard| guard.columns.iter().any(|own| dropped.contains(own));
+    let is_early = |guard: &Guard| adds_check && !table_guard::is_last(&guard.name);
+    let goes =
+        |guard: &&Guard| is_early(guard) || guard.columns.iter().any(|own| dropped.contains(own));
     let own = schema.guards.iter().filter(|guard| guard.is_of(table));
     let (gone, kept): (Vec<&Guard>, Vec<&Guard>) = own.partition(goes);
     let left = gone.iter().flat_map(|guard| &guard.columns);
@@ -64,13 +70,23 @@ pub(super) fn of_changed(
     };
     columns.extend(left);
     columns.retain(|own| !kept.iter().any(|guard| guard.columns.contains(own)));
+    let early = gone.iter().filter(|guard| is_early(guard));
+    let mut changes: Vec<AlterTableOperation> = early
+        .map(|guard| AlterTableOperation::DropConstraint {
+            // The server drops it with a column.
+            if_exists: true,
+            name: quoted(&guard.name),
+            drop_behavior: None,
+        })
+        .collect();
     let constraint = constraint(&columns, table, schema)?;
-    Ok(
+    changes.extend(
         constraint.map(|constraint| AlterTableOperation::AddConstraint {
             constraint,
-            not_valid: true,
+            not_valid: !adds_check,
         }),
-    )
+    );
+    Ok(changes)
 }
 
 /// The guard of those of these columns that are protected; None: none is.
@@ -88,7 +104,7 @@ fn constraint(
         return Err(unknown("a column of such a name"));
     };
     Ok(Some(TableConstraint::Check(CheckConstraint {
-        name: Some(Ident::new(guard.name())),
+        name: Some(quoted(&guard.name())),
         expr: Box::new(condition),
         no_inherit: false,
         enforced: None,
@@ -117,7 +133,7 @@ pub(super) fn made(create: &CreateTable, table: &Table, schema: &Schema) -> Opti
 
 /// Whether it could be the name of a guard.
 pub(super) fn is_name(name: &Ident) -> bool {
-    folded(name).starts_with(PREFIX)
+    table_guard::is_name(&folded(name))
 }
 
 /// Refuses the name of a guard: what has it is the proxy's.

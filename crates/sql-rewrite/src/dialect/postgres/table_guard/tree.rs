@@ -7,7 +7,7 @@
 
 /// Numbers of the catalogue, which are the same in all versions: `pg_operator.dat`, `pg_proc.dat`
 /// and `pg_type.dat` of PostgreSQL.
-const OPERATORS: [(&str, &str); 3] = [("1960", ">="), ("1957", "<"), ("525", ">=")];
+const OPERATORS: [(&str, &str); 4] = [("1960", ">="), ("1957", "<"), ("525", ">="), ("1956", "<>")];
 const FUNCTIONS: [(&str, &str); 2] = [("2085", "substr"), ("720", "octet_length")];
 const BYTEA: &str = "17";
 const INT4: &str = "23";
@@ -15,16 +15,21 @@ const INT4: &str = "23";
 /// Levels of a guard, with some to spare.
 const DEPTH_MAX: usize = 16;
 
-/// The conditions of a tree that joins them by AND, with `$1` for the first column of the table;
-/// None: it has what no guard has.
-pub(super) fn conditions(text: &str) -> Option<Vec<String>> {
+/// The conditions of a tree that is one, or joins them by AND, with `$1` for the first column of
+/// the table; None: it has what no guard has.
+pub(crate) fn conditions(text: &str) -> Option<Vec<String>> {
     let mut words = Words { rest: text };
     let Item::Node(node) = words.item(DEPTH_MAX)? else {
         return None;
     };
     let is_whole = words.next().is_none();
-    let is_and = node.name == "BOOLEXPR" && node.word("boolop")? == "and";
-    (is_whole && is_and).then(|| node.arguments())?
+    if !is_whole {
+        return None;
+    }
+    match node.name == "BOOLEXPR" && node.word("boolop")? == "and" {
+        true => node.arguments(),
+        false => Some(vec![node.text()?]),
+    }
 }
 
 /// A part of a tree.
@@ -151,6 +156,11 @@ impl Node<'_> {
                 is_own.then(|| format!("${}", self.word("varattno").unwrap_or("0")))
             }
             "CONST" => self.constant(),
+            // `NullTestType` of primnodes.h.
+            "NULLTEST" if self.word("nulltesttype")? == "1" => match self.field("arg")? {
+                [Item::Node(own)] => Some(format!("{} IS NOT NULL", own.text()?)),
+                _ => None,
+            },
             _ => None,
         }
     }

@@ -1,0 +1,35 @@
+//! What is wrong with rules, and the checks among them, without a server.
+
+use sql_plan::RulesError;
+
+use crate::Rules;
+use crate::dialect::postgres::table_checks;
+
+/// Finds rules that contradict themselves or each other, and checks that cannot be evaluated.
+///
+/// # Errors
+/// All of them.
+pub fn check_rules(rules: &Rules, has_finisher: bool) -> Result<(), Vec<RulesError>> {
+    rules.check()?;
+    let mut errors = Vec::new();
+    for (table, columns) in &rules.tables {
+        for (column, rule) in columns {
+            let problem = match table_checks::read_all(column, rule.logical, &rule.checks) {
+                Err(wrong) => wrong,
+                Ok(checks) if checks.is_empty() || has_finisher => continue,
+                Ok(_) => "has checks, which only a finisher evaluates: set [finish] engine = \
+                          \"postgres\", or remove them"
+                    .to_owned(),
+            };
+            errors.push(RulesError::Column {
+                table: table.clone(),
+                column: column.clone(),
+                problem,
+            });
+        }
+    }
+    match errors.is_empty() {
+        true => Ok(()),
+        false => Err(errors),
+    }
+}
