@@ -30,7 +30,14 @@ const LEFT_OUT: &[&str] = &[
 
 /// What a newer server is most likely to change: catalogues, definitions, the guard, names, and
 /// what its own tools send.
-const SLICE_TESTS: &[&str] = &["canary::", "guards::", "names::", "schema::", "versions::"];
+const SLICE_TESTS: &[&str] = &[
+    "canary::",
+    "guards::",
+    "names::",
+    "schema::",
+    "text_search::",
+    "versions::",
+];
 const SLICE_CLIENTS: &[&str] = &["postgres-dump", "postgres-psql"];
 
 /// Fetches the server, and runs every test and client of protected columns on it.

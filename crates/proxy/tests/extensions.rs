@@ -130,3 +130,69 @@ fn operators_that_the_server_prefers_to_its_own_are_refused() {
     assert_refused(client, overlap, "&&");
     assert_refused(client, sum, "+");
 }
+
+#[track_caller]
+fn assert_answered(client: &mut Client, query: &str) {
+    assert!(said(client, query).is_ok(), "{query}");
+    assert_same(client, query);
+}
+
+#[track_caller]
+fn assert_configuration_refused(client: &mut Client, query: &str) {
+    let (code, text) = said(client, query).expect_err(query);
+    assert_eq!(code, "0A000", "{query}: {text}");
+    assert!(
+        text.contains("a text search configuration of users"),
+        "{query}: {text}"
+    );
+}
+
+#[test]
+fn text_search_configurations_of_users_and_altered_ones_are_refused() {
+    let Some((_setup, mut client)) = start() else {
+        return;
+    };
+    let client = &mut client;
+    let by_cast = "SELECT id FROM item WHERE to_tsvector('english'::regconfig, name) @@ \
+                   to_tsquery('english'::regconfig, 'words')";
+    let by_name = "SELECT id, to_tsvector('english', name) FROM item ORDER BY id";
+    let of_session = "SELECT id, to_tsvector(name) FROM item ORDER BY id";
+    let headline = "SELECT ts_headline('english', name, plainto_tsquery('english', 'words')) FROM \
+                    item ORDER BY id";
+    let all = [by_cast, by_name, of_session, headline];
+    for query in all {
+        assert_answered(client, query);
+    }
+    assert_same(
+        client,
+        "SELECT to_tsvector('none'::regconfig, name) FROM item",
+    );
+    client
+        .batch_execute("CREATE TEXT SEARCH CONFIGURATION own (COPY = simple)")
+        .expect("made");
+    assert_answered(client, by_cast);
+    assert_answered(client, by_name);
+    for query in [
+        of_session,
+        headline,
+        "SELECT to_tsvector('own'::regconfig, name) FROM item",
+        "SELECT to_tsvector('own', name) FROM item",
+        "SELECT id FROM item WHERE to_tsvector(tags::text::regconfig, name) @@ 'word'",
+    ] {
+        assert_configuration_refused(client, query);
+    }
+    client
+        .batch_execute(
+            "ALTER TEXT SEARCH CONFIGURATION english ALTER MAPPING FOR asciiword WITH simple",
+        )
+        .expect("altered");
+    for query in all {
+        assert_configuration_refused(client, query);
+    }
+    let other = "SELECT id, to_tsvector('german', name) FROM item ORDER BY id";
+    assert_answered(client, other);
+    client
+        .batch_execute("ALTER TEXT SEARCH DICTIONARY german_stem (StopWords)")
+        .expect("altered");
+    assert_configuration_refused(client, other);
+}

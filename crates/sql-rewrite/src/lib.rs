@@ -33,7 +33,7 @@ pub use checked_rules::check_rules;
 pub use describe::describe;
 pub use dialect::Dialect;
 pub use dialect::mysql;
-pub use dialect::postgres::finisher::unknown_operator;
+pub use dialect::postgres::finisher::unknown_to_finisher;
 pub use dialect::postgres::names::NAME_SIZE_MAX;
 pub use dialect::postgres::objects::{Objects, may_fetch, may_name_objects};
 pub use dialect::postgres::{catalogue, ddl};

@@ -235,11 +235,22 @@ pub struct FinisherFacts {
     pub shadows: Vec<String>,
     /// Names of operators of users and of extensions.
     pub operators: BTreeSet<String>,
+    /// Text search configurations.
+    pub text_search: TextSearch,
     /// Types of columns that are the server's own, by number of the relation and of the column.
     pub column_types: HashMap<(u32, i16), ColumnType>,
     /// Whether texts of the database sort by their bytes. Otherwise the proxy, which compares
     /// bytes, leaves orders of texts to the finisher.
     pub sorts_by_bytes: bool,
+}
+
+/// Which text search configurations the finisher has as the server has them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TextSearch {
+    /// Their names.
+    pub known: BTreeSet<String>,
+    /// Whether the server has no others.
+    pub is_all: bool,
 }
 
 /// Whether a schema is one of temporary relations.

@@ -113,6 +113,13 @@ pub const STATEMENTS: &[&str] = &[
     // A unique key determines nothing.
     "SELECT code, title, max(upper(note)) FROM tag JOIN account ON plain = code GROUP BY code",
     "SELECT array_agg(score ORDER BY id) FROM account",
+    "SELECT ARRAY(SELECT score FROM account ORDER BY id), array(SELECT 1)",
+    "SELECT id, ARRAY(SELECT memo FROM entry WHERE account_id = a.id ORDER BY number) FROM account \
+     a WHERE reverse(note) <> '' ORDER BY id",
+    "SELECT id FROM account WHERE score = ANY (ARRAY(SELECT a.score + 0 FROM account a)) ORDER BY \
+     id",
+    "SELECT id FROM account WHERE to_tsvector('english'::regconfig, note) @@ to_tsquery($1, \
+     'second') ORDER BY id ## english",
     "SELECT json_agg(note ORDER BY id), json_object_agg(id, amount) FROM account",
     "SELECT json_build_object('id', id, 'note', note, 'day', day) FROM account ORDER BY plain, id",
     "SELECT row_to_json(t) FROM (SELECT id, note, amount FROM account) t ORDER BY id",

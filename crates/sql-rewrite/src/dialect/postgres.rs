@@ -18,4 +18,5 @@ pub(crate) mod queries;
 pub(crate) mod spelled;
 pub(crate) mod table_checks;
 pub(crate) mod table_guard;
+pub(crate) mod text_search;
 pub(crate) mod utility;

@@ -9,7 +9,7 @@ use super::{
     SchemaError, SessionFacts, Table, views,
 };
 use crate::dialect::lexeme::{lower, names_word};
-use crate::dialect::postgres::table_checks;
+use crate::dialect::postgres::{table_checks, text_search};
 use crate::{ColumnId, ColumnRule, Rules};
 use sql_plan::{Draws, parse_default};
 
@@ -107,6 +107,7 @@ impl Schema {
                 _ => facts.information_columns.push(text(row, 1)),
             }
         }
+        building.schema.catalogue.finisher.text_search = text_search::read(&answers[9]);
         (building.schema, building.errors)
     }
 }

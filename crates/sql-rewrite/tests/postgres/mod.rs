@@ -9,6 +9,7 @@ use sql_rewrite::{ASKED, Dialect, Schema, SchemaError, answers_of, catalogue, dd
 mod changed;
 mod clients;
 mod shadows;
+mod text_search;
 mod tpcc;
 
 /// Rows as text.

@@ -87,7 +87,7 @@ impl Protected {
         let loaded = self.schema.loaded();
         let refusal = loaded
             .ok()
-            .and_then(|loaded| sql_rewrite::unknown_operator(&failure.message, &loaded.schema));
+            .and_then(|loaded| sql_rewrite::unknown_to_finisher(&failure.message, &loaded.schema));
         refusal.map_or(failure, StatementError::from)
     }
 

@@ -15,8 +15,10 @@ use sqlparser::ast::{
 use super::names::{FUNCTION_WORDS, SYSTEM_COLUMNS, builtin, folded, is_built_in};
 use super::parse;
 use super::pure_functions::{OF_CHANCE, is_pure};
+use super::text_search;
 use crate::analysis::Constant;
 use crate::sampled::is_of_numbers;
+use crate::schema::TextSearch;
 use crate::walk;
 use crate::{Refusal, Schema};
 use sql_plan::unsupported;
@@ -304,9 +306,12 @@ pub(crate) fn check_expression(expression: &Expr, schema: &Schema) -> Result<(),
     }
 }
 
-/// The refusal of a query in which the finisher does not know an operator, if the server may know
-/// it: by the message of the error.
-pub fn unknown_operator(message: &str, schema: &Schema) -> Option<Refusal> {
+/// The refusal of a query with an operator or a text search configuration that the finisher does
+/// not know and the server may: by the message of the error.
+pub fn unknown_to_finisher(message: &str, schema: &Schema) -> Option<Refusal> {
+    if let Some(refusal) = text_search::unknown(message, &schema.catalogue.finisher.text_search) {
+        return Some(refusal);
+    }
     let is_so = ["operator does not exist: ", "operator is not unique: "]
         .iter()
         .any(|start| message.starts_with(start));
@@ -349,6 +354,10 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
+    fn text_search(&self) -> &TextSearch {
+        &self.schema.catalogue.finisher.text_search
+    }
+
     fn function(&self, name: &ObjectName) -> Result<(), Refusal> {
         let is_known = builtin(name).is_some_and(|name| {
             (is_pure(&name) || OF_CHANCE.contains(&name.as_str()))
@@ -379,6 +388,12 @@ impl Check<'_> {
     }
 }
 
+/// `ARRAY(SELECT ...)`, which is no call: the parser takes the word for a name.
+fn is_array_of_rows(function: &Function) -> bool {
+    matches!(function.args, FunctionArguments::Subquery(_))
+        && function.name.to_string().eq_ignore_ascii_case("array")
+}
+
 fn flow(result: Result<(), Refusal>) -> ControlFlow<Refusal> {
     match result {
         Ok(()) => ControlFlow::Continue(()),
@@ -392,7 +407,11 @@ impl Visitor for Check<'_> {
     fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<Refusal> {
         flow(match expression {
             _ if called(expression).is_some() => Ok(()),
-            Expr::Function(function) => self.function(&function.name),
+            Expr::Function(function) if is_array_of_rows(function) => Ok(()),
+            Expr::Function(function) => self
+                .function(&function.name)
+                .and_then(|()| text_search::check(function, self.text_search())),
+            _ if text_search::is_known_cast(expression, self.text_search()) => Ok(()),
             Expr::BinaryOp { op, .. } => check_operator(self.schema, &op.to_string()),
             Expr::UnaryOp { op, .. } => check_operator(self.schema, &op.to_string()),
             Expr::AnyOp { compare_op, .. } | Expr::AllOp { compare_op, .. } => {

@@ -8,6 +8,7 @@
 //! prints (the text of a view, the name of a type) depends on settings, which are pinned meanwhile.
 
 mod changed;
+mod configurations;
 
 pub use changed::{ASKED_OF_CHANGED, changed_of, names_text};
 
@@ -15,7 +16,7 @@ pub use changed::{ASKED_OF_CHANGED, changed_of, names_text};
 pub type Answer = Vec<Vec<Option<String>>>;
 
 /// The queries whose answers [`crate::Schema::build`] takes, in this order.
-pub const QUERIES: [&str; 9] = [
+pub const QUERIES: [&str; 10] = [
     SESSION,
     RELATIONS,
     COLUMNS,
@@ -25,6 +26,7 @@ pub const QUERIES: [&str; 9] = [
     DEPENDENCIES,
     FUNCTIONS,
     CATALOGUE_COLUMNS,
+    configurations::CONFIGURATIONS,
 ];
 
 /// What is sent to ask all of [`QUERIES`]: these, and what pins settings and sets them back, which
@@ -116,7 +118,8 @@ SELECT own.fact, own.kind
 
 /// A number that changes with every row of the catalogues that [`QUERIES`] read, by the
 /// transactions which wrote them (`xmin`). Rows of the server itself, which begin below 16384
-/// (`FirstNormalObjectId`), and of temporary relations do not count.
+/// (`FirstNormalObjectId`), and of temporary relations do not count, but for those of text search,
+/// which can be altered.
 const FINGERPRINT: &str = "\
 SELECT pg_catalog.concat_ws(
          ' ', pg_catalog.count(*),
@@ -175,6 +178,14 @@ SELECT pg_catalog.concat_ws(
           FROM pg_catalog.pg_type t
          WHERE t.oid OPERATOR(pg_catalog.>=) '16384'::pg_catalog.oid
            AND t.typtype OPERATOR(pg_catalog.=) ANY ('{d,e,r}'::pg_catalog.\"char\"[])
+        UNION ALL
+        SELECT pg_catalog.concat_ws(' ', 'configuration', part.kind, part.object, part.version)
+          FROM (SELECT 'own', c.oid, c.xmin FROM pg_catalog.pg_ts_config c
+                UNION ALL
+                SELECT 'dictionary', d.oid, d.xmin FROM pg_catalog.pg_ts_dict d
+                UNION ALL
+                SELECT 'map', m.mapcfg, m.xmin FROM pg_catalog.pg_ts_config_map m
+               ) AS part(kind, object, version)
         UNION ALL
         SELECT pg_catalog.concat_ws(' ', 'publication', u.oid, u.xmin)
           FROM pg_catalog.pg_publication u
