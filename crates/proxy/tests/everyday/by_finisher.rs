@@ -14,6 +14,12 @@ pub const STATEMENTS: &[&str] = &[
     "SELECT id, day - '2000-01-01'::date FROM account ORDER BY plain, id",
     "SELECT count(*) = 5, now() = statement_timestamp() FROM account WHERE score + 1 > -100 OR \
      score IS NULL",
+    "SELECT count(*), CURRENT_TIMESTAMP(2) = now()::timestamptz(2), localtimestamp(0) = \
+     LOCALTIMESTAMP::timestamp(0), CURRENT_TIME(3) = CURRENT_TIME::timetz(3) FROM account WHERE \
+     score + 1 > -100",
+    "SELECT CURRENT_TIME(6) = CURRENT_TIME, LOCALTIME(1) = LOCALTIME::time(1) FROM account WHERE \
+     score + 1 > 2 GROUP BY ()",
+    "SELECT id FROM account WHERE day < CURRENT_TIMESTAMP(3) AND score + 1 > 2 ORDER BY id",
     "SELECT date_part('dow', day), count(*) FROM account GROUP BY 1 ORDER BY 1",
     "SELECT id FROM account WHERE day BETWEEN $1::date - 400 AND $1 ORDER BY id ## 2001-02-03",
     "SELECT id FROM account WHERE day < '2001-02-03 12:00'::timestamp ORDER BY id",

@@ -4,15 +4,17 @@
 //! A function that is not listed is left to the server, or the statement is refused. The finisher's
 //! role may not call more either, as a second wall.
 
+mod of_server;
+
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
     JoinConstraint, JoinOperator, ObjectName, Query, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, TableFactor, Value, Visitor, VisitorMut,
+    SelectItemQualifiedWildcardKind, TableFactor, Value, Visitor,
 };
 
-use super::names::{FUNCTION_WORDS, SYSTEM_COLUMNS, builtin, folded, is_built_in};
+use super::names::{SYSTEM_COLUMNS, builtin, folded, is_built_in};
 use super::parse;
 use super::pure_functions::{OF_CHANCE, is_pure};
 use super::text_search;
@@ -22,6 +24,9 @@ use crate::schema::TextSearch;
 use crate::walk;
 use crate::{Refusal, Schema};
 use sql_plan::unsupported;
+
+use of_server::called;
+pub(crate) use of_server::{is_of_moment, of_server, replace_server_calls};
 
 /// Whether a condition holds by chance, so that it must be evaluated once for each row.
 pub(crate) fn is_of_chance(condition: &Expr) -> bool {
@@ -37,88 +42,6 @@ pub(crate) fn is_of_chance(condition: &Expr) -> bool {
     })
     .is_break()
 }
-
-/// What the server says of the moment and of the session: name, expression of the server, its type.
-/// They are fetched with the rows.
-const OF_SERVER: &[(&str, &str, &str)] = &[
-    ("current_catalog", "pg_catalog.current_database()", "name"),
-    ("current_database", "pg_catalog.current_database()", "name"),
-    ("current_date", "CURRENT_DATE", "date"),
-    ("current_role", "CURRENT_USER", "name"),
-    ("current_schema", "pg_catalog.current_schema()", "name"),
-    ("current_time", "CURRENT_TIME", "time with time zone"),
-    (
-        "current_timestamp",
-        "pg_catalog.now()",
-        "timestamp with time zone",
-    ),
-    ("current_user", "CURRENT_USER", "name"),
-    (
-        "getdatabaseencoding",
-        "pg_catalog.getdatabaseencoding()",
-        "name",
-    ),
-    ("inet_client_addr", "pg_catalog.inet_client_addr()", "inet"),
-    (
-        "inet_client_port",
-        "pg_catalog.inet_client_port()",
-        "integer",
-    ),
-    ("inet_server_addr", "pg_catalog.inet_server_addr()", "inet"),
-    (
-        "inet_server_port",
-        "pg_catalog.inet_server_port()",
-        "integer",
-    ),
-    ("localtime", "LOCALTIME", "time without time zone"),
-    (
-        "localtimestamp",
-        "LOCALTIMESTAMP",
-        "timestamp without time zone",
-    ),
-    ("now", "pg_catalog.now()", "timestamp with time zone"),
-    ("pg_backend_pid", "pg_catalog.pg_backend_pid()", "integer"),
-    (
-        "pg_client_encoding",
-        "pg_catalog.pg_client_encoding()",
-        "name",
-    ),
-    (
-        "pg_conf_load_time",
-        "pg_catalog.pg_conf_load_time()",
-        "timestamp with time zone",
-    ),
-    (
-        "pg_current_xact_id",
-        "pg_catalog.pg_current_xact_id()",
-        "xid8",
-    ),
-    ("pg_my_temp_schema", "pg_catalog.pg_my_temp_schema()", "oid"),
-    (
-        "pg_postmaster_start_time",
-        "pg_catalog.pg_postmaster_start_time()",
-        "timestamp with time zone",
-    ),
-    (
-        "pg_trigger_depth",
-        "pg_catalog.pg_trigger_depth()",
-        "integer",
-    ),
-    ("session_user", "SESSION_USER", "name"),
-    (
-        "statement_timestamp",
-        "pg_catalog.statement_timestamp()",
-        "timestamp with time zone",
-    ),
-    (
-        "transaction_timestamp",
-        "pg_catalog.transaction_timestamp()",
-        "timestamp with time zone",
-    ),
-    ("txid_current", "pg_catalog.txid_current()", "bigint"),
-    ("user", "CURRENT_USER", "name"),
-    ("version", "pg_catalog.version()", "text"),
-];
 
 /// Types whose texts depend on the catalogues of the server.
 const OF_CATALOGUE: &[&str] = &[
@@ -150,73 +73,6 @@ pub(crate) const CURSOR_RELATION: &str = "strongroom_cursor";
 pub(crate) const LOCATOR_TYPES: [&str; 2] = ["tid", "oid"];
 /// The start of the names of the finisher's relations.
 pub(crate) const RELATION_PREFIX: &str = "strongroom_";
-
-/// What a query asks of the server's moment and session: names that [`of_server`] knows.
-pub(crate) fn replace_server_calls(query: &mut Query) -> Vec<&'static str> {
-    let mut calls = Calls { found: Vec::new() };
-    let _: ControlFlow<()> = walk::visit_mut(query, &mut calls);
-    calls.found
-}
-
-/// The expression and the type of what the server says.
-pub(crate) fn of_server(name: &str) -> Option<(&'static str, &'static str)> {
-    let found = OF_SERVER.iter().find(|(own, ..)| *own == name);
-    found.map(|(_, expression, type_name)| (*expression, *type_name))
-}
-
-/// The name in [`OF_SERVER`] that an expression calls.
-fn called(expression: &Expr) -> Option<&'static str> {
-    let name = match expression {
-        Expr::Function(function) => {
-            let has_none = match &function.args {
-                FunctionArguments::None => true,
-                FunctionArguments::List(list) => list.args.is_empty(),
-                FunctionArguments::Subquery(_) => false,
-            };
-            if !has_none || function.over.is_some() {
-                return None;
-            }
-            builtin(&function.name)?
-        }
-        Expr::Identifier(Ident {
-            value,
-            quote_style: None,
-            ..
-        }) => Some(value.to_ascii_lowercase())
-            .filter(|name| FUNCTION_WORDS.contains(&name.as_str()))?,
-        _ => return None,
-    };
-    OF_SERVER
-        .iter()
-        .map(|(own, ..)| *own)
-        .find(|own| *own == name)
-}
-
-/// Whether an expression asks for the server's moment or session.
-pub(crate) fn is_of_moment(expression: &Expr) -> bool {
-    called(expression).is_some()
-}
-
-struct Calls {
-    found: Vec<&'static str>,
-}
-
-impl VisitorMut for Calls {
-    type Break = ();
-
-    fn post_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<()> {
-        if let Some(name) = called(expression)
-            && let Some(read) =
-                parse::expression(&format!("(SELECT \"{name}\" FROM {SERVER_RELATION})"))
-        {
-            if !self.found.contains(&name) {
-                self.found.push(name);
-            }
-            *expression = read;
-        }
-        ControlFlow::Continue(())
-    }
-}
 
 /// Functions that return several rows, or take several. Other pure functions take and return one.
 const OF_ROWS: &str = "\

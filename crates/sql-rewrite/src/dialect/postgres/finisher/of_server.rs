@@ -1,0 +1,201 @@
+//! What the server says of the moment and of the session. The finisher cannot know it: it is fetched
+//! with the rows.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, Value,
+    VisitorMut,
+};
+
+use super::super::names::{FUNCTION_WORDS, builtin};
+use super::super::parse;
+use super::SERVER_RELATION;
+use crate::walk;
+
+/// Name, expression of the server, its type.
+const OF_SERVER: &[(&str, &str, &str)] = &[
+    ("current_catalog", "pg_catalog.current_database()", "name"),
+    ("current_database", "pg_catalog.current_database()", "name"),
+    ("current_date", "CURRENT_DATE", "date"),
+    ("current_role", "CURRENT_USER", "name"),
+    ("current_schema", "pg_catalog.current_schema()", "name"),
+    ("current_time", "CURRENT_TIME", "time with time zone"),
+    (
+        "current_timestamp",
+        "pg_catalog.now()",
+        "timestamp with time zone",
+    ),
+    ("current_user", "CURRENT_USER", "name"),
+    (
+        "getdatabaseencoding",
+        "pg_catalog.getdatabaseencoding()",
+        "name",
+    ),
+    ("inet_client_addr", "pg_catalog.inet_client_addr()", "inet"),
+    (
+        "inet_client_port",
+        "pg_catalog.inet_client_port()",
+        "integer",
+    ),
+    ("inet_server_addr", "pg_catalog.inet_server_addr()", "inet"),
+    (
+        "inet_server_port",
+        "pg_catalog.inet_server_port()",
+        "integer",
+    ),
+    ("localtime", "LOCALTIME", "time without time zone"),
+    (
+        "localtimestamp",
+        "LOCALTIMESTAMP",
+        "timestamp without time zone",
+    ),
+    ("now", "pg_catalog.now()", "timestamp with time zone"),
+    ("pg_backend_pid", "pg_catalog.pg_backend_pid()", "integer"),
+    (
+        "pg_client_encoding",
+        "pg_catalog.pg_client_encoding()",
+        "name",
+    ),
+    (
+        "pg_conf_load_time",
+        "pg_catalog.pg_conf_load_time()",
+        "timestamp with time zone",
+    ),
+    (
+        "pg_current_xact_id",
+        "pg_catalog.pg_current_xact_id()",
+        "xid8",
+    ),
+    ("pg_my_temp_schema", "pg_catalog.pg_my_temp_schema()", "oid"),
+    (
+        "pg_postmaster_start_time",
+        "pg_catalog.pg_postmaster_start_time()",
+        "timestamp with time zone",
+    ),
+    (
+        "pg_trigger_depth",
+        "pg_catalog.pg_trigger_depth()",
+        "integer",
+    ),
+    ("session_user", "SESSION_USER", "name"),
+    (
+        "statement_timestamp",
+        "pg_catalog.statement_timestamp()",
+        "timestamp with time zone",
+    ),
+    (
+        "transaction_timestamp",
+        "pg_catalog.transaction_timestamp()",
+        "timestamp with time zone",
+    ),
+    ("txid_current", "pg_catalog.txid_current()", "bigint"),
+    ("user", "CURRENT_USER", "name"),
+    ("version", "pg_catalog.version()", "text"),
+];
+
+/// What a query asks of the server's moment and session: names that [`of_server`] knows.
+pub(crate) fn replace_server_calls(query: &mut Query) -> Vec<&'static str> {
+    let mut calls = Calls { found: Vec::new() };
+    let _: ControlFlow<()> = walk::visit_mut(query, &mut calls);
+    calls.found
+}
+
+/// The expression and the type of what the server says.
+pub(crate) fn of_server(name: &str) -> Option<(&'static str, &'static str)> {
+    let found = OF_SERVER.iter().find(|(own, ..)| *own == name);
+    found.map(|(_, expression, type_name)| (*expression, *type_name))
+}
+
+/// Times that may be asked for with fewer digits of the second: `CURRENT_TIMESTAMP(3)`.
+const OF_DIGITS: [&str; 4] = [
+    "current_time",
+    "current_timestamp",
+    "localtime",
+    "localtimestamp",
+];
+
+/// The number of digits in `CURRENT_TIMESTAMP(3)`. More than six are cut with a warning, which only
+/// the server gives.
+fn digits(function: &Function) -> Option<u8> {
+    let FunctionArguments::List(list) = &function.args else {
+        return None;
+    };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value)))] = list.args.as_slice()
+    else {
+        return None;
+    };
+    let Value::Number(number, false) = &value.value else {
+        return None;
+    };
+    number.parse().ok().filter(|digits| *digits <= 6)
+}
+
+/// The name in [`OF_SERVER`] that an expression calls.
+pub(super) fn called(expression: &Expr) -> Option<&'static str> {
+    let name = match expression {
+        Expr::Function(function) => {
+            let has_none = match &function.args {
+                FunctionArguments::None => true,
+                FunctionArguments::List(list) => list.args.is_empty(),
+                FunctionArguments::Subquery(_) => false,
+            };
+            let name = builtin(&function.name)?;
+            let is_asked_so =
+                has_none || (OF_DIGITS.contains(&name.as_str()) && digits(function).is_some());
+            if !is_asked_so || function.over.is_some() {
+                return None;
+            }
+            name
+        }
+        Expr::Identifier(Ident {
+            value,
+            quote_style: None,
+            ..
+        }) => Some(value.to_ascii_lowercase())
+            .filter(|name| FUNCTION_WORDS.contains(&name.as_str()))?,
+        _ => return None,
+    };
+    OF_SERVER
+        .iter()
+        .map(|(own, ..)| *own)
+        .find(|own| *own == name)
+}
+
+/// Whether an expression asks for the server's moment or session.
+pub(crate) fn is_of_moment(expression: &Expr) -> bool {
+    called(expression).is_some()
+}
+
+struct Calls {
+    found: Vec<&'static str>,
+}
+
+impl VisitorMut for Calls {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<()> {
+        let Some(name) = called(expression) else {
+            return ControlFlow::Continue(());
+        };
+        let read = format!("(SELECT \"{name}\" FROM {SERVER_RELATION})");
+        let digits = match expression {
+            Expr::Function(function) => digits(function),
+            _ => None,
+        };
+        let read = match (digits, of_server(name)) {
+            (Some(digits), Some((_, type_name))) => {
+                let (base, zone) = type_name.split_once(' ').unwrap_or((type_name, ""));
+                format!("CAST({read} AS {base}({digits}) {zone})")
+            }
+            _ => read,
+        };
+        if let Some(read) = parse::expression(&read) {
+            if !self.found.contains(&name) {
+                self.found.push(name);
+            }
+            *expression = read;
+        }
+        ControlFlow::Continue(())
+    }
+}
