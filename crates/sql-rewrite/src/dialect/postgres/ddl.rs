@@ -371,14 +371,21 @@ fn plan_trigger(trigger: &CreateTrigger, schema: &Schema) -> Result<Plan, Refusa
         let mut suspects = schema.suspect_functions.iter();
         suspects.any(|function| names_word(&text, &lower(function)))
     };
-    if on_protected || calls {
-        return Err(refusal(
-            &format!("trigger {}", trigger.name),
-            "a trigger on a protected table sees ciphertext, and may copy it or write in clear",
-            "Do its work in the application, or create the trigger directly on the server.",
-        ));
-    }
-    Ok(pass())
+    let problem = match (on_protected, calls) {
+        (false, false) => return Ok(pass()),
+        (true, _) => {
+            "a trigger on a protected table sees ciphertext, and may copy it or write in clear"
+        }
+        (false, true) => {
+            "it or its function reads a protected table, where it sees ciphertext, or runs texts \
+             that may name one"
+        }
+    };
+    Err(refusal(
+        &format!("trigger {}", trigger.name),
+        problem,
+        "Do its work in the application, or create the trigger directly on the server.",
+    ))
 }
 
 fn plan_policy(policy: &CreatePolicy, schema: &Schema) -> Result<Plan, Refusal> {
