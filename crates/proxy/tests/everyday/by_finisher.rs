@@ -19,6 +19,8 @@ pub const STATEMENTS: &[&str] = &[
      score + 1 > -100",
     "SELECT CURRENT_TIME(6) = CURRENT_TIME, LOCALTIME(1) = LOCALTIME::time(1) FROM account WHERE \
      score + 1 > 2 GROUP BY ()",
+    "SELECT id FROM account WHERE day < clock_timestamp() AND score + 1 > 2 AND clock_timestamp() \
+     >= now() ORDER BY id",
     "SELECT id FROM account WHERE day < CURRENT_TIMESTAMP(3) AND score + 1 > 2 ORDER BY id",
     "SELECT date_part('dow', day), count(*) FROM account GROUP BY 1 ORDER BY 1",
     "SELECT id FROM account WHERE day BETWEEN $1::date - 400 AND $1 ORDER BY id ## 2001-02-03",
@@ -73,6 +75,12 @@ pub const STATEMENTS: &[&str] = &[
     "SELECT sqrt(amount) FROM account",
     "SELECT id FROM account WHERE amount * $1 > 30 ORDER BY id ## 3",
     "SELECT id, score * $1::numeric + $2 FROM account ORDER BY plain, id ## 1.5 ## 2",
+    "SELECT pg_size_pretty(sum(amount)::bigint), pg_size_bytes('2 kB'), hashtext(min(note)) FROM \
+     account",
+    "SELECT a.id, j.n FROM account a, jsonb_to_recordset('[{\"n\":5},{\"n\":7}]') AS j(n integer) \
+     WHERE j.n = a.score + 0 ORDER BY a.id",
+    "SELECT a.id, j.n FROM account a, json_to_record($1) AS j(n integer, t text) WHERE a.score + 0 \
+     = j.n OR a.note = j.t ORDER BY a.id ## {\"n\":5,\"t\":\"CANARY second\"}",
     // Windows.
     "SELECT id, row_number() OVER (ORDER BY amount, id) FROM account ORDER BY id",
     "SELECT id, rank() OVER (PARTITION BY score ORDER BY amount DESC NULLS LAST) FROM account \

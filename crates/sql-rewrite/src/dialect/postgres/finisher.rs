@@ -78,13 +78,13 @@ pub(crate) const RELATION_PREFIX: &str = "strongroom_";
 const OF_ROWS: &str = "\
     any_value array_agg avg bit_and bit_or bit_xor bool_and bool_or corr count covar_pop \
     covar_samp every generate_series generate_subscripts json_agg json_array_elements \
-    json_array_elements_text json_each json_each_text json_object_agg json_object_keys jsonb_agg \
-    jsonb_array_elements jsonb_array_elements_text jsonb_each jsonb_each_text jsonb_object_agg \
-    jsonb_object_keys jsonb_path_query max min mode percentile_cont percentile_disc range_agg \
-    range_intersect_agg \
-    regexp_matches regexp_split_to_table regr_avgx regr_avgy regr_count regr_intercept regr_r2 \
-    regr_slope regr_sxx regr_sxy regr_syy stddev stddev_pop stddev_samp string_agg \
-    string_to_table sum unnest var_pop var_samp variance";
+    json_array_elements_text json_each json_each_text json_object_agg json_object_keys \
+    json_to_recordset jsonb_agg jsonb_array_elements jsonb_array_elements_text jsonb_each \
+    jsonb_each_text jsonb_object_agg jsonb_object_keys jsonb_path_query jsonb_to_recordset max min \
+    mode percentile_cont percentile_disc range_agg range_intersect_agg regexp_matches \
+    regexp_split_to_table regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope \
+    regr_sxx regr_sxy regr_syy stddev stddev_pop stddev_samp string_agg string_to_table sum unnest \
+    var_pop var_samp variance";
 
 /// Whether a function takes and returns single values.
 pub(crate) fn is_of_a_row(function: &Function) -> bool {
@@ -284,9 +284,16 @@ impl Visitor for Check<'_> {
             TableFactor::Table {
                 name,
                 args: Some(_),
+                alias,
                 ..
             }
-            | TableFactor::Function { name, .. } => self.function(name),
+            | TableFactor::Function { name, alias, .. } => {
+                let columns = alias.iter().flat_map(|alias| &alias.columns);
+                let mut types = columns.filter_map(|column| column.data_type.as_ref());
+                types
+                    .try_for_each(Self::data_type)
+                    .and_then(|()| self.function(name))
+            }
             TableFactor::Table {
                 args: None,
                 sample,

@@ -1,5 +1,5 @@
-//! What the server says of the moment and of the session. The finisher cannot know it: it is fetched
-//! with the rows.
+//! What the server says of the moment and of the session. The finisher cannot know it: it is
+//! fetched with the rows.
 
 use std::ops::ControlFlow;
 
@@ -15,6 +15,12 @@ use crate::walk;
 
 /// Name, expression of the server, its type.
 const OF_SERVER: &[(&str, &str, &str)] = &[
+    // Whoever asks a clock twice may get the same time.
+    (
+        "clock_timestamp",
+        "pg_catalog.clock_timestamp()",
+        "timestamp with time zone",
+    ),
     ("current_catalog", "pg_catalog.current_database()", "name"),
     ("current_database", "pg_catalog.current_database()", "name"),
     ("current_date", "CURRENT_DATE", "date"),
