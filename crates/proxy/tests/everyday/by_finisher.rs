@@ -81,6 +81,11 @@ pub const STATEMENTS: &[&str] = &[
      WHERE j.n = a.score + 0 ORDER BY a.id",
     "SELECT a.id, j.n FROM account a, json_to_record($1) AS j(n integer, t text) WHERE a.score + 0 \
      = j.n OR a.note = j.t ORDER BY a.id ## {\"n\":5,\"t\":\"CANARY second\"}",
+    "SELECT a.id FROM account a WHERE ((SELECT e.value FROM entry e WHERE e.account_id = a.id AND \
+     e.memo LIKE '%x' ORDER BY 1 LIMIT 1) UNION (SELECT 3 WHERE a.id = 3) ORDER BY 1 LIMIT 1) > 0 \
+     ORDER BY a.id",
+    "SELECT id FROM account WHERE score + 0 IN ((SELECT id + 4 FROM open) EXCEPT (SELECT 6)) ORDER \
+     BY id",
     // Windows.
     "SELECT id, row_number() OVER (ORDER BY amount, id) FROM account ORDER BY id",
     "SELECT id, rank() OVER (PARTITION BY score ORDER BY amount DESC NULLS LAST) FROM account \

@@ -12,6 +12,9 @@
 //!   alias.
 //! - A constant in quotes as a bound of a window's frame gets parentheses.
 //! - `EXCLUDE TIES` and the like, at the end of a window's frame, become a mark in its last bound.
+//! - `((SELECT a) UNION (SELECT b))` within a statement becomes `(SELECT * FROM (SELECT a) AS operand
+//!   UNION (SELECT b))`, which means the same. Else the parser would read an expression in the outer
+//!   parentheses.
 //! - `CREATE MATERIALIZED VIEW … WITH NO DATA` loses its last words; a mark in the name of the view
 //!   stands for them.
 
@@ -106,8 +109,11 @@ pub(crate) fn of_lexemes<'t>(text: &'t str, lexemes: &Part) -> Cow<'t, str> {
             changed.push((words[at].span.clone(), "SELECT * FROM".to_owned()));
         } else if is_needless(&words, at) {
             changed.push((words[at].span.clone(), String::new()));
+        } else if let Some(change) = operand(&words, at) {
+            changed.extend(change);
         }
     }
+    changed.sort_by_key(|(span, _)| span.start);
     let without_data = without_data(&words);
     if let Some((name, _)) = without_data {
         // The name stands before all that a query has.
@@ -287,6 +293,40 @@ fn is_table_query(words: &[Word], at: usize) -> bool {
     words[at].word == "table" && is_behind && words.get(at + 1).is_some_and(|next| next.is_name)
 }
 
+/// The first query of a set operation in parentheses, both its own and those of the operation.
+fn operand(words: &[Word], at: usize) -> Option<Changes> {
+    let before = &words[at.checked_sub(1)?].word;
+    let inner = at + 1;
+    let are_open = words[at].word == "(" && words.get(inner).is_some_and(|next| next.word == "(");
+    if !are_open || before == "as" {
+        return None;
+    }
+    let mut behind = words[inner..].iter().skip_while(|next| next.word == "(");
+    let first = behind.next()?;
+    if !["select", "with", "values"].contains(&first.word.as_str()) {
+        return None;
+    }
+    let mut depth = 0usize;
+    let close = (inner..words.len()).find(|&at| {
+        match words[at].word.as_str() {
+            "(" => depth += 1,
+            ")" => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0
+    })?;
+    let next = words.get(close + 1)?;
+    ["union", "except", "intersect"]
+        .contains(&next.word.as_str())
+        .then(|| {
+            let (start, end) = (words[inner].span.start, words[close].span.end);
+            vec![
+                (start..start, "SELECT * FROM ".to_owned()),
+                (end..end, " AS operand".to_owned()),
+            ]
+        })
+}
+
 /// `ISNULL` after an operand. Elsewhere it is a label after `AS` or `.`, or the name of a
 /// function, of an argument or of a type: it is no name of a column (PostgreSQL, appendix C).
 fn is_null_test(words: &[Word], at: usize) -> bool {
@@ -447,6 +487,36 @@ mod tests {
             ),
         ] {
             assert_eq!(for_parser(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_set_operation_in_parentheses_begins_with_a_select() {
+        for (text, parsed) in [
+            (
+                "SELECT 1 WHERE ((SELECT a) UNION (SELECT b) LIMIT 1) = 1",
+                "SELECT 1 WHERE (SELECT * FROM (SELECT a) AS operand UNION (SELECT b) LIMIT 1) = 1",
+            ),
+            (
+                "SELECT (((TABLE t) EXCEPT (SELECT b)) UNION ALL VALUES (1))",
+                "SELECT (((SELECT * FROM t) EXCEPT (SELECT b)) UNION ALL VALUES (1))",
+            ),
+            (
+                "SELECT (((SELECT a) EXCEPT (SELECT b)) UNION ALL VALUES (1))",
+                "SELECT (SELECT * FROM (SELECT * FROM (SELECT a) AS operand EXCEPT (SELECT b)) AS \
+                 operand UNION ALL VALUES (1))",
+            ),
+        ] {
+            assert_eq!(for_parser(text), parsed, "{text}");
+        }
+        for text in [
+            "((SELECT a) UNION (SELECT b))",
+            "WITH x AS ((SELECT a) UNION (SELECT b)) SELECT 1",
+            "SELECT ((SELECT a)) UNION (SELECT b)",
+            "SELECT 1 IN ((SELECT a), (SELECT b))",
+            "SELECT ((a)) UNION SELECT ((b))",
+        ] {
+            assert_eq!(for_parser(text), text, "{text}");
         }
     }
 
