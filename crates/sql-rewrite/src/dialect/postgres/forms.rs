@@ -12,9 +12,9 @@
 //!   alias.
 //! - A constant in quotes as a bound of a window's frame gets parentheses.
 //! - `EXCLUDE TIES` and the like, at the end of a window's frame, become a mark in its last bound.
-//! - `((SELECT a) UNION (SELECT b))` within a statement becomes `(SELECT * FROM (SELECT a) AS operand
-//!   UNION (SELECT b))`, which means the same. Else the parser would read an expression in the outer
-//!   parentheses.
+//! - `((SELECT a) UNION (SELECT b))` within a statement becomes `(SELECT * FROM (SELECT a) AS
+//!   operand UNION (SELECT b))`, which means the same. Else the parser would read an expression in
+//!   the outer parentheses.
 //! - `CREATE MATERIALIZED VIEW … WITH NO DATA` loses its last words; a mark in the name of the view
 //!   stands for them.
 
