@@ -23,6 +23,7 @@ mod expression;
 mod inserted;
 mod label;
 mod merged;
+mod mysql;
 mod names;
 mod query;
 mod sequences;
@@ -178,6 +179,7 @@ fn hidden_by_finisher(query: &FinisherQuery, labels: &mut Labels) -> Result<Vec<
 }
 
 fn of_modify(modify: &ReadModifyWrite, schema: &Schema) -> Result<(), Doubt> {
+    mysql::check_modify(modify, schema)?;
     let mut labels = Labels::new(schema);
     let columns = of_translated(&modify.read, &mut labels)?;
     let outputs: Vec<Label> = columns.labels().cloned().collect();

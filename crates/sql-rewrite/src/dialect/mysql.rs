@@ -9,6 +9,7 @@
 pub(crate) mod ddl;
 mod kinds;
 pub(crate) mod lexer;
+pub(crate) mod modify;
 pub(crate) mod names;
 pub(crate) mod parse;
 pub mod schema;

@@ -52,10 +52,13 @@ pub(super) fn check_plain(column: &Column<'_>, schema: &Schema) -> Result<(), St
 /// It is another column.
 pub(super) fn shown<'a>(
     column: Column<'a>,
-    own: &ProtectedColumn,
+    (schema, id): (&Schema, ColumnId),
     results: Results,
 ) -> Result<Column<'a>, StatementError> {
-    let is_same = column
+    let own = schema.column(id);
+    // MIN and MAX have no column of their own. Their value opens only if it is of this domain.
+    let is_computed = column.original_name.is_empty() && column.original_table.is_empty();
+    let is_same = is_computed || column
         .original_name
         .eq_ignore_ascii_case(own.column.as_bytes())
         && column
@@ -79,7 +82,11 @@ pub(super) fn shown<'a>(
         ));
     }
     let kept = column.flags & !(flag::BLOB | flag::BINARY);
-    let form = form(own.logical, results);
+    let mut form = form(own.logical, results);
+    let is_binary_text = schema.catalogue.binary_texts.contains(&id);
+    if is_binary_text || (is_computed && !own.logical.is_moment()) {
+        form.flags |= flag::BINARY;
+    }
     Ok(Column {
         character_set: form.character_set,
         length: form.length,
@@ -155,6 +162,12 @@ fn form(logical: LogicalType, results: Results) -> Form {
             let letters = letters.unwrap_or(u32::from(u16::MAX));
             text(FieldType::VAR_STRING, letters * results.letter_size(), 0)
         }
+        LogicalType::Char(letters) => text(FieldType::STRING, letters * results.letter_size(), 0),
+        LogicalType::Double => Form {
+            // No fixed number of digits.
+            decimals: 31,
+            ..number(FieldType::DOUBLE, 22)
+        },
         LogicalType::Text => {
             let length = u32::from(u16::MAX) * results.letter_size();
             text(FieldType::BLOB, length, flag::BLOB)

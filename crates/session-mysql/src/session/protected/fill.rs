@@ -4,9 +4,9 @@
 use std::fmt::Write as _;
 
 use column_value::LogicalType;
-use semantics_mysql::{Given, matched, stored};
+use semantics_mysql::{Given, bound, check_ending, matched, stored};
 use session_core::{Loaded, StatementError};
-use sql_plan::{ColumnId, Form, Hole, Literal, Piece, Purpose, Source, Translated};
+use sql_plan::{ColumnId, Form, Hole, Literal, Mode, Piece, Purpose, Source, Translated};
 use sqlstate::SqlState;
 use wire_mysql::execute::ParameterType;
 use wire_mysql::value::{DateTime, FieldType, Value};
@@ -92,9 +92,14 @@ fn seal(
 ) -> Result<Vec<u8>, StatementError> {
     let own = loaded.schema.column(column);
     let value = match purpose {
-        Purpose::Store => stored(given, own.logical).map(Some),
+        Purpose::Store => stored(given, own.logical).and_then(|value| {
+            if own.mode == Mode::Equality && !matches!(own.logical, LogicalType::Char(_)) {
+                check_ending(&value)?;
+            }
+            Ok(Some(value))
+        }),
         Purpose::Match => matched(given, own.logical),
-        Purpose::Bound => return Err(StatementError::other_plan()),
+        Purpose::Bound => bound(given, own.logical).map(Some),
     };
     let sealed = value.and_then(|value| {
         let mut out = Vec::new();
@@ -189,8 +194,12 @@ fn whole<'m>(
 fn decimal(number: f64, logical: LogicalType, memory: &mut String) -> Option<Given<'_>> {
     /// Beyond it the server writes an exponent, and digits may be others.
     const SIZE_MAX: f64 = 1e15;
-    let is_decimal = matches!(logical, LogicalType::Numeric(_));
-    if !is_decimal || !number.is_finite() || number.abs() >= SIZE_MAX {
+    let fits = match logical {
+        LogicalType::Numeric(_) => number.abs() < SIZE_MAX,
+        LogicalType::Double => true,
+        _ => false,
+    };
+    if !fits || !number.is_finite() {
         return None;
     }
     *memory = number.to_string();

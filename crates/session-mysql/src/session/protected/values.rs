@@ -56,6 +56,7 @@ impl Opened {
             (Value::Integer(number), LogicalType::SmallInt) => WireValue::Short(*number as u16),
             (Value::Integer(number), LogicalType::Integer) => WireValue::Long(*number as u32),
             (Value::Integer(number), LogicalType::BigInt) => WireValue::LongLong(*number as u64),
+            (Value::Float(number), LogicalType::Double) => WireValue::Double(*number),
             (Value::Date(day), _) => WireValue::DateTime(date(i64::from(*day))),
             (Value::Timestamp(time_us), _) => WireValue::DateTime(moment(*time_us)),
             _ => WireValue::Bytes(&self.text),

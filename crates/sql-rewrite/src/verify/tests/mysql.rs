@@ -5,10 +5,13 @@ use crate::Dialect;
 use crate::mysql::MySql;
 
 fn of_mysql() -> Schema {
-    Schema {
+    let mut schema = Schema {
         dialect: Dialect::MySql(MySql::default()),
         ..schema()
-    }
+    };
+    let all = schema.protected.iter().map(|column| column.id);
+    schema.catalogue.binary_texts = all.collect();
+    schema
 }
 
 const PLAIN: OutputKind = OutputKind::Plain;
@@ -133,4 +136,28 @@ fn only_what_the_server_reads_so_is_proved() {
     ] {
         assert_refused(text, &[]);
     }
+}
+
+#[test]
+fn texts_are_compared_by_their_bytes_where_the_rule_says_so() {
+    let text = "DELETE FROM public.person WHERE name = {name}";
+    let mut schema = of_mysql();
+    assert_eq!(proved_for(&schema, text, &[]), Ok(()));
+    schema.catalogue.binary_texts.clear();
+    let doubt = proved_for(&schema, text, &[]).expect_err("its collation is not known");
+    assert!(doubt.contains("collation"), "{doubt}");
+    let mut schema = of_mysql();
+    schema.protected[0].mode = crate::Mode::Random;
+    let doubt = proved_for(&schema, text, &[]).expect_err("equal values are not alike");
+    assert!(doubt.contains("not alike"), "{doubt}");
+}
+
+#[test]
+fn the_least_value_is_found_where_sealed_values_are_sorted() {
+    let text = "SELECT MIN(name) AS m FROM public.person";
+    let mut schema = of_mysql();
+    assert!(proved_for(&schema, text, &[OPENED]).is_err());
+    schema.protected[0].mode = crate::Mode::Order;
+    assert_eq!(proved_for(&schema, text, &[OPENED]), Ok(()));
+    assert!(proved_for(&schema, text, &[PLAIN]).is_err());
 }

@@ -1,0 +1,232 @@
+//! Statements that are drawn at random, on protected tables and on plain ones of the same server.
+
+use mysql::Value;
+use mysql::prelude::Queryable as _;
+
+use super::differential::{Answer, as_text, prepared};
+use super::lab::Lab;
+use server_testkit::mysql::Brand;
+
+const RULES: &str = "
+[keys]
+file = \"columns.key\"
+[columns.\"shop.account\"]
+bank = { type = \"integer\", mode = \"equality\", domain = \"bank\" }
+code = { type = \"varchar(12)\", mode = \"equality\", domain = \"code\", collation = \"binary\" }
+kind = { type = \"char(4)\", mode = \"equality\", collation = \"binary\" }
+holder = { type = \"varchar(20)\", collation = \"binary\" }
+level = { type = \"integer\", mode = \"order\", bits = 16 }
+lowest = { type = \"decimal(6,2)\", mode = \"order\" }
+opened = { type = \"date\", mode = \"order\" }
+paid = { type = \"decimal(12,2)\" }
+times = { type = \"integer\" }
+share = { type = \"double precision\" }
+[columns.\"shop.entry\"]
+bank = { type = \"integer\", mode = \"equality\", domain = \"bank\" }
+code = { type = \"varchar(12)\", mode = \"equality\", domain = \"code\", collation = \"binary\" }
+number = { type = \"integer\", mode = \"order\" }
+amount = { type = \"decimal(6,2)\" }
+moved = { type = \"timestamp(6)\", mode = \"order\" }
+";
+
+const TABLES: [&str; 2] = [
+    "CREATE TABLE account (bank INT NOT NULL, code VARCHAR(12) CHARACTER SET utf8mb4 COLLATE \
+     utf8mb4_bin NOT NULL, kind CHAR(4) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, holder \
+     VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, level INT, lowest DECIMAL(6,2), opened \
+     DATE, paid DECIMAL(12,2), times INT, share DOUBLE, seen INT NOT NULL DEFAULT 0, PRIMARY KEY \
+     (bank, code), KEY by_level (bank, level))",
+    "CREATE TABLE entry (bank INT NOT NULL, code VARCHAR(12) CHARACTER SET utf8mb4 COLLATE \
+     utf8mb4_bin NOT NULL, number INT NOT NULL, amount DECIMAL(6,2), moved DATETIME(6), PRIMARY \
+     KEY (bank, code, number), FOREIGN KEY (bank, code) REFERENCES account (bank, code) ON DELETE \
+     CASCADE)",
+];
+
+/// Draws numbers (xorshift).
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+
+    fn of<'a>(&mut self, all: &[&'a str]) -> &'a str {
+        all[self.below(all.len() as u64) as usize]
+    }
+
+    fn code(&mut self) -> &'static str {
+        self.of(&["a", "A", "b", "ä", "ab", "Ab", "ß", "ss", "😀", "🙂", "O''N", ""])
+    }
+
+    fn bank(&mut self) -> u64 {
+        self.below(3)
+    }
+
+    fn decimal(&mut self) -> String {
+        let sign = self.of(&["", "-"]);
+        format!("{sign}{}.{:02}", self.below(2000), self.below(100))
+    }
+
+    fn day(&mut self) -> String {
+        format!("20{:02}-{:02}-{:02}", self.below(30), 1 + self.below(12), 1 + self.below(28))
+    }
+
+    fn or_null(&mut self, text: String) -> String {
+        match self.below(6) {
+            0 => "NULL".to_owned(),
+            _ => text,
+        }
+    }
+
+    fn account(&mut self) -> String {
+        let values = [
+            self.bank().to_string(),
+            format!("'{}'", self.code()),
+            format!("'{}'", self.of(&["x", "X", "y  ", "1234", "ü"])),
+            format!("'{}'", self.of(&["Zoe", "zoe", "Ann", "ann", "Ärger", "Bo 😀", "B"])),
+            self.below(60_000).to_string(),
+            self.decimal(),
+            format!("'{}'", self.day()),
+            self.decimal(),
+            self.below(100).to_string(),
+            self.of(&["0.1", "100000000000000000000", "-2.5", "0", "123456789012345678", "0.00000000001"]).to_owned(),
+        ];
+        let [bank, code, rest @ ..] = values;
+        let rest = rest.map(|value| self.or_null(value));
+        format!("{bank}, {code}, {}, 0", rest.join(", "))
+    }
+
+    fn key(&mut self) -> String {
+        format!("bank = {} AND code = '{}'", self.bank(), self.code())
+    }
+
+    fn range(&mut self) -> String {
+        let sign = self.of(&["<", "<=", ">", ">=", "=", "<>"]);
+        match self.below(6) {
+            0 => format!("level {sign} {}", self.below(70_000)),
+            1 => format!("lowest {sign} {}", self.decimal()),
+            2 => format!("lowest {sign} {}5", self.decimal()),
+            3 => format!("opened {sign} '{}'", self.day()),
+            4 => format!("level BETWEEN {} AND {}.5", self.below(30_000), self.below(60_000)),
+            _ => format!("level {sign} -1"),
+        }
+    }
+
+    fn statement(&mut self) -> String {
+        let key = self.key();
+        match self.below(16) {
+            0..=2 => format!("INSERT INTO account VALUES ({})", self.account()),
+            3 => format!(
+                "INSERT INTO entry VALUES ({}, '{}', {}, {}, '{} 0{}:00:00.5')",
+                self.bank(),
+                self.code(),
+                self.below(50),
+                self.decimal(),
+                self.day(),
+                self.below(9)
+            ),
+            4 => format!("SELECT * FROM account WHERE {key}"),
+            5 => format!(
+                "SELECT bank, code, kind FROM account WHERE kind = '{}' ORDER BY seen, level",
+                self.of(&["x", "X", "1234", "y", "toolong"])
+            ),
+            6 => format!(
+                "SELECT a.code, a.level, e.number, e.amount FROM account a JOIN entry e ON a.bank = \
+                 e.bank AND a.code = e.code WHERE a.{} ORDER BY a.level, e.number",
+                self.range()
+            ),
+            7 => format!("SELECT level, lowest FROM account WHERE {} ORDER BY level, lowest DESC \
+                          LIMIT 5", self.range()),
+            8 => format!(
+                "SELECT MIN(level) AS l, MAX(lowest) AS h, MIN(opened) AS o, COUNT(DISTINCT code) \
+                 AS c FROM account WHERE {}",
+                self.range()
+            ),
+            9 => "SELECT MAX(moved) AS m, MIN(number) AS n FROM entry".to_owned(),
+            10 => format!(
+                "SELECT number FROM entry WHERE bank = {} ORDER BY number DESC, moved LIMIT 1",
+                self.bank()
+            ),
+            11 => "SELECT code, COUNT(*) AS c FROM account GROUP BY code ORDER BY c".to_owned(),
+            12 => format!("DELETE FROM account WHERE {key}"),
+            13 => format!(
+                "UPDATE account SET code = '{}', level = {} WHERE {key}",
+                self.code(),
+                self.below(60_000)
+            ),
+            14 => format!("UPDATE account SET lowest = {} WHERE {}", self.decimal(), self.range()),
+            _ => format!("UPDATE entry SET number = {} WHERE {key}", self.below(40)),
+        }
+    }
+}
+
+/// Rows of a query without an order come in any.
+fn sorted(mut answer: Answer, text: &str) -> Answer {
+    if !text.contains("LIMIT") {
+        answer.rows.sort_by_key(|row| format!("{row:?}"));
+    }
+    answer
+}
+
+fn run(lab: &mut Lab, seed: u64, count: usize) {
+    let mut draw = Draw(seed);
+    for number in 0..count {
+        let text = draw.statement();
+        let (ours, theirs) = match number % 2 {
+            0 => (as_text(&mut lab.ours, &text), as_text(&mut lab.theirs, &text)),
+            _ => (
+                prepared(&mut lab.ours, &text, vec![]),
+                prepared(&mut lab.theirs, &text, vec![]),
+            ),
+        };
+        assert_eq!(sorted(ours, &text), sorted(theirs, &text), "{seed}: {text}");
+    }
+}
+
+fn both() -> impl Iterator<Item = Lab> {
+    let brands = [Brand::MariaDb, Brand::MySql].into_iter();
+    brands.filter_map(|brand| Lab::with(brand, RULES, &TABLES))
+}
+
+#[test]
+fn drawn_statements_give_the_answers_of_plain_tables() {
+    for mut lab in both() {
+        for seed in [1, 4242, 987_654_321] {
+            run(&mut lab, seed, 300);
+            let rows: Vec<(i64, i64)> = lab
+                .ours
+                .query("SELECT COUNT(*) AS a, COUNT(paid) AS b FROM account")
+                .expect("a count");
+            assert!(rows[0].0 > 3, "{rows:?}");
+        }
+    }
+}
+
+#[test]
+fn texts_are_equal_if_their_bytes_are() {
+    for mut lab in both() {
+        let insert = "INSERT INTO account (bank, code, kind) VALUES (?, ?, ?)";
+        for (bank, code, kind) in [(1, "Ab", "x  "), (1, "ab", "X"), (1, "äb", "x")] {
+            let values = (bank, code, kind);
+            lab.ours.exec_drop(insert, values).expect("another text");
+        }
+        let again = lab.ours.exec_drop(insert, (1, "Ab", "x"));
+        assert!(again.is_err_and(|error| error.to_string().contains("1062")));
+        let found: Vec<String> = lab
+            .ours
+            .exec("SELECT code FROM account WHERE kind = ? ORDER BY seen", ("x",))
+            .expect("rows");
+        assert_eq!(found.len(), 2, "{found:?}");
+        let mut refused = |text: &str, values: Vec<Value>| {
+            let error = lab.ours.exec_drop(text, values).expect_err(text).to_string();
+            assert!(error.contains("strongroom: ") && error.contains("blank"), "{error}");
+        };
+        let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
+        refused(insert, vec![Value::Int(1), text("ab "), text("x")]);
+        refused("SELECT code FROM account WHERE code = ?", vec![text("ab ")]);
+        let number = lab.ours.query_drop("SELECT code FROM account WHERE code = 5");
+        assert!(number.is_err_and(|error| error.to_string().contains("strongroom: ")));
+    }
+}
