@@ -11,6 +11,7 @@
 //! | store a constant in a column | [`stored`] |
 //! | compare a constant with a column for equality | [`matched`] |
 //! | compare a constant with a column for order | [`bound`] |
+//! | add to a value of a column | [`Number`] |
 //! | write the text of a value | [`text`] |
 //! | name a type | [`name_of_type`] |
 //!
@@ -21,10 +22,12 @@
 //! let blanks at the end count and some do not, so such texts are refused there.
 #![forbid(unsafe_code)]
 
+mod arithmetic;
 mod datetime;
 mod names;
 mod number;
 
+pub use arithmetic::{ArithmeticError, Number};
 pub use names::name_of_type;
 
 use column_value::{LogicalType, Value, ValueError};

@@ -29,7 +29,9 @@ use crate::refusal::Refusal;
 mod carried;
 mod columns;
 mod errors;
+mod fetching;
 mod fill;
+mod modifying;
 mod preparing;
 mod question;
 mod reply;
@@ -40,6 +42,7 @@ mod values;
 mod view;
 mod warnings;
 
+use modifying::{Modifying, Taken};
 use preparing::Preparing;
 use question::{Answered, Question};
 use reply::Reply;
@@ -68,6 +71,8 @@ enum Work {
     Replying(Box<Reply>, bool),
     /// The answer to a planned statement that is prepared.
     Preparing(Box<Preparing>),
+    /// The answer to a step of an `UPDATE` that the proxy computes for.
+    Modifying(Box<Modifying>),
 }
 
 /// A command that has passed to the server.
@@ -134,7 +139,7 @@ impl Protected {
     pub(super) fn reads_answer(&self) -> bool {
         matches!(
             self.work,
-            Work::Asking(_) | Work::Replying(..) | Work::Preparing(_)
+            Work::Asking(_) | Work::Replying(..) | Work::Preparing(_) | Work::Modifying(_)
         )
     }
 
@@ -143,6 +148,7 @@ impl Protected {
         match &self.work {
             Work::Replying(reply, _) => Some(reply.sequence),
             Work::Preparing(preparing) => Some(preparing.sequence),
+            Work::Modifying(modifying) => Some(modifying.sequence),
             Work::Nothing | Work::Asking(_) | Work::Passing(_) => {
                 self.pending.as_ref().map(|pending| pending.sequence)
             }
@@ -262,6 +268,27 @@ impl Protected {
                 }
                 Ok(())
             }
+            Work::Modifying(modifying) => {
+                let status = &mut *reach.status;
+                let taken = modifying.take(packet, (capabilities, status), &self.settings);
+                if modifying.is_damaged {
+                    add(&self.view.shared().counters().values_damaged, 1);
+                }
+                let sequence = modifying.sequence;
+                match taken? {
+                    Taken::More => {}
+                    Taken::Sends(command) => {
+                        self.send(|out| out.extend_from_slice(&command), reach);
+                    }
+                    Taken::Answers(answer) => {
+                        let mut sequence = sequence;
+                        packet::write_bytes(&answer, &mut sequence, reach.to_client);
+                        self.work = Work::Nothing;
+                    }
+                    Taken::Fails(refusal) => self.refuse_as(refusal, sequence, reach),
+                }
+                Ok(())
+            }
         }
     }
 
@@ -359,7 +386,7 @@ impl Protected {
         let changes_schema = match &self.work {
             Work::Replying(_, changes_schema) => *changes_schema,
             Work::Passing(passing) => passing.changes_schema,
-            Work::Nothing | Work::Asking(_) | Work::Preparing(_) => false,
+            Work::Nothing | Work::Asking(_) | Work::Preparing(_) | Work::Modifying(_) => false,
         };
         if changes_schema {
             self.shared().forget_all();

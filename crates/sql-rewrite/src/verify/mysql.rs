@@ -22,7 +22,9 @@ pub(super) fn check_compared(hole: &Hole, schema: &Schema) -> Result<(), Doubt> 
             let is_other = column.logical.is_text() && !schema.catalogue.binary_texts.contains(&id);
             is_other.then_some("a text is compared by its bytes, which its collation may not do")
         }
-        (Purpose::Match | Purpose::Bound, _) => Some("sealed values are compared that are not alike"),
+        (Purpose::Match | Purpose::Bound, _) => {
+            Some("sealed values are compared that are not alike")
+        }
     };
     match wrong {
         None => Ok(()),
@@ -121,12 +123,7 @@ pub(super) fn check_modify(modify: &ReadModifyWrite, schema: &Schema) -> Result<
 }
 
 /// Whether an expression is the column of a value that was read.
-fn names(
-    column: &Expr,
-    number: Option<usize>,
-    modify: &ReadModifyWrite,
-    schema: &Schema,
-) -> bool {
+fn names(column: &Expr, number: Option<usize>, modify: &ReadModifyWrite, schema: &Schema) -> bool {
     let (Expr::CompoundIdentifier(parts), Some(number)) = (column, number) else {
         return false;
     };

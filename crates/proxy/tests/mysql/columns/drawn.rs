@@ -4,7 +4,7 @@ use mysql::Value;
 use mysql::prelude::Queryable as _;
 
 use super::differential::{Answer, as_text, prepared};
-use super::lab::Lab;
+use super::lab::{Lab, connect};
 use server_testkit::mysql::Brand;
 
 const RULES: &str = "
@@ -57,7 +57,9 @@ impl Draw {
     }
 
     fn code(&mut self) -> &'static str {
-        self.of(&["a", "A", "b", "ä", "ab", "Ab", "ß", "ss", "😀", "🙂", "O''N", ""])
+        self.of(&[
+            "a", "A", "b", "ä", "ab", "Ab", "ß", "ss", "😀", "🙂", "O''N", "",
+        ])
     }
 
     fn bank(&mut self) -> u64 {
@@ -70,7 +72,12 @@ impl Draw {
     }
 
     fn day(&mut self) -> String {
-        format!("20{:02}-{:02}-{:02}", self.below(30), 1 + self.below(12), 1 + self.below(28))
+        format!(
+            "20{:02}-{:02}-{:02}",
+            self.below(30),
+            1 + self.below(12),
+            1 + self.below(28)
+        )
     }
 
     fn or_null(&mut self, text: String) -> String {
@@ -85,13 +92,24 @@ impl Draw {
             self.bank().to_string(),
             format!("'{}'", self.code()),
             format!("'{}'", self.of(&["x", "X", "y  ", "1234", "ü"])),
-            format!("'{}'", self.of(&["Zoe", "zoe", "Ann", "ann", "Ärger", "Bo 😀", "B"])),
+            format!(
+                "'{}'",
+                self.of(&["Zoe", "zoe", "Ann", "ann", "Ärger", "Bo 😀", "B"])
+            ),
             self.below(60_000).to_string(),
             self.decimal(),
             format!("'{}'", self.day()),
             self.decimal(),
             self.below(100).to_string(),
-            self.of(&["0.1", "100000000000000000000", "-2.5", "0", "123456789012345678", "0.00000000001"]).to_owned(),
+            self.of(&[
+                "0.1",
+                "100000000000000000000",
+                "-2.5",
+                "0",
+                "123456789012345678",
+                "0.00000000001",
+            ])
+            .to_owned(),
         ];
         let [bank, code, rest @ ..] = values;
         let rest = rest.map(|value| self.or_null(value));
@@ -109,7 +127,11 @@ impl Draw {
             1 => format!("lowest {sign} {}", self.decimal()),
             2 => format!("lowest {sign} {}5", self.decimal()),
             3 => format!("opened {sign} '{}'", self.day()),
-            4 => format!("level BETWEEN {} AND {}.5", self.below(30_000), self.below(60_000)),
+            4 => format!(
+                "level BETWEEN {} AND {}.5",
+                self.below(30_000),
+                self.below(60_000)
+            ),
             _ => format!("level {sign} -1"),
         }
     }
@@ -137,8 +159,11 @@ impl Draw {
                  e.bank AND a.code = e.code WHERE a.{} ORDER BY a.level, e.number",
                 self.range()
             ),
-            7 => format!("SELECT level, lowest FROM account WHERE {} ORDER BY level, lowest DESC \
-                          LIMIT 5", self.range()),
+            7 => format!(
+                "SELECT level, lowest FROM account WHERE {} ORDER BY level, lowest DESC \
+                          LIMIT 5",
+                self.range()
+            ),
             8 => format!(
                 "SELECT MIN(level) AS l, MAX(lowest) AS h, MIN(opened) AS o, COUNT(DISTINCT code) \
                  AS c FROM account WHERE {}",
@@ -156,8 +181,81 @@ impl Draw {
                 self.code(),
                 self.below(60_000)
             ),
-            14 => format!("UPDATE account SET lowest = {} WHERE {}", self.decimal(), self.range()),
+            14 => format!(
+                "UPDATE account SET lowest = {} WHERE {}",
+                self.decimal(),
+                self.range()
+            ),
             _ => format!("UPDATE entry SET number = {} WHERE {key}", self.below(40)),
+        }
+    }
+
+    /// An `UPDATE` by old values, and its parameters.
+    fn increment(&mut self) -> (String, Vec<Value>) {
+        let key = self.key();
+        let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
+        match self.below(12) {
+            0 => (format!("UPDATE account SET times = times + 1 WHERE {key}"), vec![]),
+            1 => (
+                format!(
+                    "UPDATE account SET times = times - {}, seen = seen + 1, paid = paid + {} \
+                     WHERE {key}",
+                    self.below(9),
+                    self.decimal()
+                ),
+                vec![],
+            ),
+            2 => (
+                format!(
+                    "UPDATE account a SET a.level = a.level + {}, holder = 'Cleo', lowest = NULL \
+                     WHERE {key} AND a.level < 40000",
+                    self.below(900)
+                ),
+                vec![],
+            ),
+            3 => (
+                format!(
+                    "UPDATE entry SET number = number + 1, amount = amount - (0.05 - amount) WHERE \
+                     {key} AND number = {}",
+                    self.below(50)
+                ),
+                vec![],
+            ),
+            // Out of range.
+            4 => (
+                format!("UPDATE account SET times = times + 2147483000, paid = 1 WHERE {key}"),
+                vec![],
+            ),
+            5 => (format!("UPDATE account SET paid = paid + 9999999999.99 WHERE {key}"), vec![]),
+            6 => (format!("UPDATE account SET times = times + NULL WHERE {key}"), vec![]),
+            7 => (
+                "UPDATE account SET paid = paid + ?, times = times + ?, seen = ? WHERE bank = ? \
+                 AND code = ?"
+                    .to_owned(),
+                vec![
+                    text(&self.decimal()),
+                    Value::Int(self.below(20) as i64 - 10),
+                    Value::Int(self.below(5) as i64),
+                    Value::Int(self.bank() as i64),
+                    text(self.code()),
+                ],
+            ),
+            8 => (
+                "UPDATE account SET paid = paid - ?, lowest = lowest + ? WHERE bank = ? AND code = ?"
+                    .to_owned(),
+                vec![
+                    Value::Double(0.25),
+                    match self.below(3) {
+                        0 => Value::NULL,
+                        _ => text("1.5"),
+                    },
+                    Value::UInt(self.bank()),
+                    text(self.code()),
+                ],
+            ),
+            9 => ("BEGIN".to_owned(), vec![]),
+            10 => ("COMMIT".to_owned(), vec![]),
+            _ => ("ROLLBACK".to_owned(), vec![]),
         }
     }
 }
@@ -173,12 +271,18 @@ fn sorted(mut answer: Answer, text: &str) -> Answer {
 fn run(lab: &mut Lab, seed: u64, count: usize) {
     let mut draw = Draw(seed);
     for number in 0..count {
-        let text = draw.statement();
+        let (text, values) = match draw.below(4) {
+            0 => draw.increment(),
+            _ => (draw.statement(), vec![]),
+        };
         let (ours, theirs) = match number % 2 {
-            0 => (as_text(&mut lab.ours, &text), as_text(&mut lab.theirs, &text)),
+            0 if values.is_empty() => (
+                as_text(&mut lab.ours, &text),
+                as_text(&mut lab.theirs, &text),
+            ),
             _ => (
-                prepared(&mut lab.ours, &text, vec![]),
-                prepared(&mut lab.theirs, &text, vec![]),
+                prepared(&mut lab.ours, &text, values.clone()),
+                prepared(&mut lab.theirs, &text, values),
             ),
         };
         assert_eq!(sorted(ours, &text), sorted(theirs, &text), "{seed}: {text}");
@@ -194,7 +298,7 @@ fn both() -> impl Iterator<Item = Lab> {
 fn drawn_statements_give_the_answers_of_plain_tables() {
     for mut lab in both() {
         for seed in [1, 4242, 987_654_321] {
-            run(&mut lab, seed, 300);
+            run(&mut lab, seed, 400);
             let rows: Vec<(i64, i64)> = lab
                 .ours
                 .query("SELECT COUNT(*) AS a, COUNT(paid) AS b FROM account")
@@ -216,17 +320,122 @@ fn texts_are_equal_if_their_bytes_are() {
         assert!(again.is_err_and(|error| error.to_string().contains("1062")));
         let found: Vec<String> = lab
             .ours
-            .exec("SELECT code FROM account WHERE kind = ? ORDER BY seen", ("x",))
+            .exec(
+                "SELECT code FROM account WHERE kind = ? ORDER BY seen",
+                ("x",),
+            )
             .expect("rows");
         assert_eq!(found.len(), 2, "{found:?}");
         let mut refused = |text: &str, values: Vec<Value>| {
-            let error = lab.ours.exec_drop(text, values).expect_err(text).to_string();
-            assert!(error.contains("strongroom: ") && error.contains("blank"), "{error}");
+            let error = lab
+                .ours
+                .exec_drop(text, values)
+                .expect_err(text)
+                .to_string();
+            assert!(
+                error.contains("strongroom: ") && error.contains("blank"),
+                "{error}"
+            );
         };
         let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
         refused(insert, vec![Value::Int(1), text("ab "), text("x")]);
         refused("SELECT code FROM account WHERE code = ?", vec![text("ab ")]);
-        let number = lab.ours.query_drop("SELECT code FROM account WHERE code = 5");
+        let number = lab
+            .ours
+            .query_drop("SELECT code FROM account WHERE code = 5");
         assert!(number.is_err_and(|error| error.to_string().contains("strongroom: ")));
+    }
+}
+
+/// Without a transaction nothing keeps others from changing the row between reading and writing.
+#[test]
+fn no_increment_is_lost() {
+    const EACH: i64 = 60;
+    for mut lab in both() {
+        lab.ours
+            .query_drop("INSERT INTO account (bank, code, times, paid) VALUES (1, 'a', 0, 0)")
+            .expect("a row");
+        let port = lab.proxy.port();
+        std::thread::scope(|scope| {
+            for in_transaction in [false, false, true] {
+                scope.spawn(move || {
+                    let mut client = connect(port, "shop");
+                    for _ in 0..EACH {
+                        if in_transaction {
+                            client.query_drop("BEGIN").expect("a transaction");
+                        }
+                        client
+                            .exec_drop(
+                                "UPDATE account SET times = times + ?, paid = paid - 0.5 WHERE \
+                                 bank = 1 AND code = ?",
+                                (1, "a"),
+                            )
+                            .expect("an update");
+                        assert_eq!(client.affected_rows(), 1);
+                        if in_transaction {
+                            client.query_drop("COMMIT").expect("its end");
+                        }
+                    }
+                });
+            }
+        });
+        let found: Option<(i64, String)> = lab
+            .ours
+            .query_first("SELECT times, paid FROM account")
+            .expect("a row");
+        assert_eq!(found, Some((3 * EACH, "-90.00".to_owned())));
+    }
+}
+
+#[test]
+fn what_names_no_single_row_is_not_incremented() {
+    for mut lab in both() {
+        for (text, why) in [
+            (
+                "UPDATE account SET times = times + 1",
+                "primary or unique key",
+            ),
+            (
+                "UPDATE account SET times = times + 1 WHERE bank = 1",
+                "primary or unique key",
+            ),
+            (
+                "UPDATE account SET times = times + 1 WHERE bank = 1 AND code > 'a'",
+                "strongroom: ",
+            ),
+            (
+                "UPDATE account SET times = times * 2 WHERE bank = 1 AND code = 'a'",
+                "sums and differences",
+            ),
+            (
+                "UPDATE account SET times = times + seen WHERE bank = 1 AND code = 'a'",
+                "sums and differences",
+            ),
+            (
+                "UPDATE account SET times = times + 1, level = times WHERE bank = 1 AND code = 'a'",
+                "strongroom: ",
+            ),
+            (
+                "UPDATE account SET seen = 5, times = times + 1, seen = seen + 1 WHERE bank = 1 AND \
+                 code = 'a'",
+                "twice",
+            ),
+        ] {
+            let error = lab.ours.query_drop(text).expect_err(text).to_string();
+            assert!(
+                error.contains("strongroom: ") && error.contains(why),
+                "{text}: {error}"
+            );
+        }
+        lab.ours
+            .query_drop("INSERT INTO account (bank, code, times, paid) VALUES (1, 'a', 0, 0)")
+            .expect("a row");
+        for text in [
+            "UPDATE account SET paid = paid + 0.001 WHERE bank = 1 AND code = 'a'",
+            "UPDATE account SET paid = paid + '0.001' WHERE bank = 1 AND code = 'a'",
+        ] {
+            let error = lab.ours.query_drop(text).expect_err(text).to_string();
+            assert!(error.contains("strongroom: "), "{text}: {error}");
+        }
     }
 }

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use session_core::StatementError;
 use session_core::plans::TextPlan;
+use sql_plan::Effects;
 use wire_mysql::command::{Command, Fetch, kind, write_text};
 use wire_mysql::execute::Head;
 
+use super::modifying::{Modifying, takes_steps};
 use super::preparing::Preparing;
 use super::reply::Reply;
-use super::statements::{Kind, Prepared, execution, translated};
+use super::statements::{Bindings, Kind, Made, Prepared, translated};
 use super::texts::{self, Decision};
 use super::warnings;
 use super::{Passing, Pending, Protected, Reach, Work, fill};
@@ -89,8 +91,11 @@ impl Protected {
         let decided = self.decide(text).and_then(|decision| match decision {
             Decision::Passes(effects) => Ok((None, effects)),
             Decision::Planned(plan) => {
+                if takes_steps(&plan) {
+                    return Ok((Some((plan, String::new())), Effects::default()));
+                }
                 let own = translated(&plan).ok_or_else(StatementError::other_plan)?;
-                let text = fill::text(own, &plan.loaded)?;
+                let text = fill::text(own, &plan.loaded, Made::default())?;
                 let effects = plan.planned[0].plan.effects().clone();
                 Ok((Some((plan, text)), effects))
             }
@@ -98,6 +103,9 @@ impl Protected {
         match decided {
             Err(error) => self.refuse(&error, pending.sequence, reach),
             Ok((None, effects)) => self.pass_with(&effects, pending, None, reach),
+            Ok((Some((plan, _)), _)) if takes_steps(&plan) => {
+                self.take_steps((plan, None), pending.sequence, reach);
+            }
             Ok((Some((plan, text)), effects)) => {
                 self.send(|out| write_text(kind::QUERY, text.as_bytes(), out), reach);
                 self.reply(plan, effects.changes_schema, false, pending.sequence);
@@ -192,7 +200,21 @@ impl Protected {
         let Some(settings) = &self.settings else {
             return Ok(());
         };
-        match execution(prepared, (number, body), settings)? {
+        let bindings = match Bindings::take(prepared, (number, body))? {
+            Ok(bindings) => bindings,
+            Err(error) => {
+                self.refuse(&error, pending.sequence, reach);
+                return Ok(());
+            }
+        };
+        if takes_steps(&plan) {
+            self.take_steps((plan, Some(bindings)), pending.sequence, reach);
+            return Ok(());
+        }
+        let (Kind::Planned(_, slots), Some(own)) = (&prepared.kind, translated(&plan)) else {
+            return Ok(());
+        };
+        match bindings.command((&plan, own, slots), settings, Made::default())? {
             Err(error) => self.refuse(&error, pending.sequence, reach),
             Ok(command) => {
                 let changes_schema = plan.planned[0].plan.effects().changes_schema;
@@ -201,6 +223,26 @@ impl Protected {
             }
         }
         Ok(())
+    }
+
+    /// Begins a statement of several steps.
+    fn take_steps(
+        &mut self,
+        (plan, bindings): (Arc<TextPlan>, Option<Bindings>),
+        sequence: u8,
+        reach: &mut Reach<'_>,
+    ) {
+        let Some(settings) = &self.settings else {
+            return;
+        };
+        let size_max = self.shared().finish_bytes_max();
+        match Modifying::begin((plan, bindings), (settings, size_max), sequence) {
+            Err(error) => self.refuse(&error, sequence, reach),
+            Ok((modifying, text)) => {
+                self.send(|out| write_text(kind::QUERY, text.as_bytes(), out), reach);
+                self.work = Work::Modifying(Box::new(modifying));
+            }
+        }
     }
 
     /// Checks that a prepared statement still means what it did, where the schema or the settings

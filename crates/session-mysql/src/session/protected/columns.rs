@@ -58,13 +58,14 @@ pub(super) fn shown<'a>(
     let own = schema.column(id);
     // MIN and MAX have no column of their own. Their value opens only if it is of this domain.
     let is_computed = column.original_name.is_empty() && column.original_table.is_empty();
-    let is_same = is_computed || column
-        .original_name
-        .eq_ignore_ascii_case(own.column.as_bytes())
-        && column
-            .original_table
-            .eq_ignore_ascii_case(own.table.as_bytes())
-        && column.schema.eq_ignore_ascii_case(own.schema.as_bytes());
+    let is_same = is_computed
+        || column
+            .original_name
+            .eq_ignore_ascii_case(own.column.as_bytes())
+            && column
+                .original_table
+                .eq_ignore_ascii_case(own.table.as_bytes())
+            && column.schema.eq_ignore_ascii_case(own.schema.as_bytes());
     if !is_same {
         return Err(other_answer(
             own,

@@ -322,7 +322,8 @@ fn check_foreign_key(
     let parent = names::split(&key.foreign_table, own);
     let (parent_database, parent) = parent.ok_or_else(|| unsupported("a computed name"))?;
     let parent_database = parent_database.unwrap_or_else(|| database.to_owned());
-    let of_parent = |rule: &&ProtectedColumn| rule.schema == parent_database && rule.table == parent;
+    let of_parent =
+        |rule: &&ProtectedColumn| rule.schema == parent_database && rule.table == parent;
     if key.referred_columns.len() != key.columns.len() {
         return match rules.is_empty() && !schema.protected.iter().any(|rule| of_parent(&rule)) {
             true => Ok(()),

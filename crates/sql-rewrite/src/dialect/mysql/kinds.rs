@@ -19,28 +19,31 @@ pub(crate) fn check(plan: &Plan, schema: &Schema) -> Result<(), Refusal> {
         Plan::Finish(finish) => vec![&finish.fetch],
         _ => return Ok(()),
     };
-    parts.iter().flat_map(|part| &part.holes).try_for_each(|hole| {
-        let (id, purpose) = match hole.form {
-            Form::Plain => return Ok(()),
-            Form::Sealed(id, purpose) => (id, purpose),
-            Form::SealedArray(..) => return Err(unsupported("an array of sealed values")),
-        };
-        let column = schema.column(id);
-        let given = match &hole.source {
-            Source::Parameter(_) | Source::Literal(Literal::Null) => return Ok(()),
-            // What the proxy computes, and what the server has given.
-            Source::Computed(_) | Source::Locator(_) => return Ok(()),
-            Source::Literal(Literal::Number(digits)) => Given::Number(digits),
-            Source::Literal(Literal::Text(text)) => Given::Text(text),
-            _ => return Err(other_kind(column)),
-        };
-        let read = match purpose {
-            Purpose::Store => stored(given, column.logical).map(drop),
-            Purpose::Match => matched(given, column.logical).map(drop),
-            Purpose::Bound => bound(given, column.logical).map(drop),
-        };
-        read.map_err(|error| refusal(column, error))
-    })
+    parts
+        .iter()
+        .flat_map(|part| &part.holes)
+        .try_for_each(|hole| {
+            let (id, purpose) = match hole.form {
+                Form::Plain => return Ok(()),
+                Form::Sealed(id, purpose) => (id, purpose),
+                Form::SealedArray(..) => return Err(unsupported("an array of sealed values")),
+            };
+            let column = schema.column(id);
+            let given = match &hole.source {
+                Source::Parameter(_) | Source::Literal(Literal::Null) => return Ok(()),
+                // What the proxy computes, and what the server has given.
+                Source::Computed(_) | Source::Locator(_) => return Ok(()),
+                Source::Literal(Literal::Number(digits)) => Given::Number(digits),
+                Source::Literal(Literal::Text(text)) => Given::Text(text),
+                _ => return Err(other_kind(column)),
+            };
+            let read = match purpose {
+                Purpose::Store => stored(given, column.logical).map(drop),
+                Purpose::Match => matched(given, column.logical).map(drop),
+                Purpose::Bound => bound(given, column.logical).map(drop),
+            };
+            read.map_err(|error| refusal(column, error))
+        })
 }
 
 fn refusal(column: &ProtectedColumn, error: ValueError) -> Refusal {

@@ -161,3 +161,76 @@ fn the_least_value_is_found_where_sealed_values_are_sorted() {
     assert_eq!(proved_for(&schema, text, &[OPENED]), Ok(()));
     assert!(proved_for(&schema, text, &[PLAIN]).is_err());
 }
+
+/// The plan of an increment, with one change.
+fn modified(change: impl FnOnce(&mut crate::ReadModifyWrite)) -> Result<(), String> {
+    let mut schema = of_mysql();
+    schema.protected[0].logical = column_value::LogicalType::Integer;
+    schema.protected[0].mode = crate::Mode::Random;
+    let key = ("public".to_owned(), "person".to_owned());
+    schema.search_path = vec!["public".to_owned()];
+    let table = schema.tables.get_mut(&key).expect("a table");
+    table.unique_keys = vec![vec![0]];
+    let text = "UPDATE person SET name = name + ?, id = id WHERE id = ?";
+    let planned = crate::plan(text, &schema).expect("a plan");
+    let crate::Plan::ReadModifyWrite(mut modify) = planned[0].plan.clone() else {
+        panic!("{planned:?}");
+    };
+    change(&mut modify);
+    let checked = super::check(&crate::Plan::ReadModifyWrite(modify), &schema);
+    checked.map_err(|doubt| doubt.0)
+}
+
+fn replace(translated: &mut crate::Translated, from: &str, to: &str) {
+    let mut texts = translated
+        .template
+        .pieces
+        .iter_mut()
+        .filter_map(|piece| match piece {
+            crate::Piece::Text(text) if text.contains(from) => Some(text),
+            _ => None,
+        });
+    let found = texts.next().expect("it is there");
+    *found = found.replace(from, to);
+}
+
+#[test]
+fn a_row_is_written_where_it_has_what_was_computed_from() {
+    use crate::{Form, Purpose, Source};
+    assert_eq!(modified(|_| {}), Ok(()));
+    let is_given = |hole: &&mut crate::Hole| matches!(hole.source, Source::Locator(_));
+    let is_computed = |hole: &&mut crate::Hole| matches!(hole.source, Source::Computed(_));
+    let said = [
+        modified(|own| replace(&mut own.write, "<=>", "=")),
+        modified(|own| replace(&mut own.write, " AND ", " OR ")),
+        modified(|own| replace(&mut own.read, " FOR UPDATE", "")),
+        modified(|own| own.current.push(crate::Current::Sealed(MAIL))),
+        modified(|own| own.assignments[0].column = MAIL),
+        modified(|own| {
+            let mut holes = own.write.holes.iter_mut();
+            let hole = holes.find(is_given).expect("a hole");
+            hole.form = Form::Plain;
+        }),
+        modified(|own| {
+            let mut holes = own.write.holes.iter_mut();
+            let hole = holes.find(is_computed).expect("a hole");
+            hole.form = Form::Plain;
+        }),
+        modified(|own| {
+            let mut holes = own.write.holes.iter_mut();
+            let hole = holes.find(is_computed).expect("a hole");
+            hole.form = Form::Sealed(MAIL, Purpose::Store);
+        }),
+        // The parameter that is computed with would go in clear.
+        modified(|own| {
+            for hole in &mut own.write.holes {
+                if hole.form == Form::Plain {
+                    hole.source = Source::Parameter(0);
+                }
+            }
+        }),
+    ];
+    for (number, said) in said.iter().enumerate() {
+        assert!(said.is_err(), "defect {number}");
+    }
+}
