@@ -22,11 +22,13 @@
 //! let blanks at the end count and some do not, so such texts are refused there.
 #![forbid(unsafe_code)]
 
+mod aggregate;
 mod arithmetic;
 mod datetime;
 mod names;
 mod number;
 
+pub use aggregate::{check_sorted, compare, sum, sum_type};
 pub use arithmetic::{ArithmeticError, Number};
 pub use names::name_of_type;
 

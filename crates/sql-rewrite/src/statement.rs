@@ -336,6 +336,9 @@ fn planned(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
             (Err(refusal), Statement::Update(update)) => {
                 mysql::modify::of_update(update, schema).map_err(|other| worse(refusal, other))
             }
+            (Err(refusal), Statement::Query(query)) => {
+                mysql::finish::of_query(query, schema).map_err(|other| worse(refusal, other))
+            }
             (Err(refusal), _) => Err(refusal),
         };
     }

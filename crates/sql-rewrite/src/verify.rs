@@ -84,6 +84,7 @@ pub(crate) fn check(plan: &Plan, schema: &Schema) -> Result<(), Doubt> {
         }
         Plan::ReadModifyWrite(modify) => of_modify(modify, schema),
         Plan::Finish(finish) => {
+            mysql::check_finish(finish, schema)?;
             let mut labels = Labels::new(schema);
             let columns = of_translated(&finish.fetch, &mut labels)?;
             check_outputs(&finish.fetch.outputs, &columns, &labels)?;

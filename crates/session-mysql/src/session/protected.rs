@@ -31,6 +31,7 @@ mod columns;
 mod errors;
 mod fetching;
 mod fill;
+mod finishing;
 mod modifying;
 mod preparing;
 mod question;
@@ -42,6 +43,7 @@ mod values;
 mod view;
 mod warnings;
 
+use finishing::Finishing;
 use modifying::{Modifying, Taken};
 use preparing::Preparing;
 use question::{Answered, Question};
@@ -73,6 +75,8 @@ enum Work {
     Preparing(Box<Preparing>),
     /// The answer to a step of an `UPDATE` that the proxy computes for.
     Modifying(Box<Modifying>),
+    /// The rows of a query that the proxy finishes.
+    Finishing(Box<Finishing>),
 }
 
 /// A command that has passed to the server.
@@ -139,7 +143,11 @@ impl Protected {
     pub(super) fn reads_answer(&self) -> bool {
         matches!(
             self.work,
-            Work::Asking(_) | Work::Replying(..) | Work::Preparing(_) | Work::Modifying(_)
+            Work::Asking(_)
+                | Work::Replying(..)
+                | Work::Preparing(_)
+                | Work::Modifying(_)
+                | Work::Finishing(_)
         )
     }
 
@@ -149,6 +157,7 @@ impl Protected {
             Work::Replying(reply, _) => Some(reply.sequence),
             Work::Preparing(preparing) => Some(preparing.sequence),
             Work::Modifying(modifying) => Some(modifying.sequence),
+            Work::Finishing(finishing) => Some(finishing.sequence),
             Work::Nothing | Work::Asking(_) | Work::Passing(_) => {
                 self.pending.as_ref().map(|pending| pending.sequence)
             }
@@ -289,6 +298,20 @@ impl Protected {
                 }
                 Ok(())
             }
+            Work::Finishing(finishing) => {
+                let status = &mut *reach.status;
+                let taken = finishing.take(packet, (capabilities, status), reach.to_client);
+                if finishing.is_damaged {
+                    add(&self.view.shared().counters().values_damaged, 1);
+                }
+                let sequence = finishing.sequence;
+                match taken? {
+                    None => {}
+                    Some(Ok(())) => self.work = Work::Nothing,
+                    Some(Err(refusal)) => self.refuse_as(refusal, sequence, reach),
+                }
+                Ok(())
+            }
         }
     }
 
@@ -386,7 +409,11 @@ impl Protected {
         let changes_schema = match &self.work {
             Work::Replying(_, changes_schema) => *changes_schema,
             Work::Passing(passing) => passing.changes_schema,
-            Work::Nothing | Work::Asking(_) | Work::Preparing(_) | Work::Modifying(_) => false,
+            Work::Nothing
+            | Work::Asking(_)
+            | Work::Preparing(_)
+            | Work::Modifying(_)
+            | Work::Finishing(_) => false,
         };
         if changes_schema {
             self.shared().forget_all();

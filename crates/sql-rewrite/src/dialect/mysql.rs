@@ -7,6 +7,7 @@
 //! table without its name ([`statement`]).
 
 pub(crate) mod ddl;
+pub(crate) mod finish;
 mod kinds;
 pub(crate) mod lexer;
 pub(crate) mod modify;

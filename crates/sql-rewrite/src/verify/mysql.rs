@@ -3,9 +3,10 @@
 use super::Doubt;
 use super::label::Label;
 use crate::{
-    Current, Dialect, Form, Hole, Mode, OutputKind, Purpose, ReadModifyWrite, Schema, Source,
+    AggregateFunction, Current, Dialect, Expression, Finish, Form, Hole, Mode, OutputKind,
+    ProtectedColumn, Purpose, ReadModifyWrite, Schema, Source,
 };
-use sqlparser::ast::{BinaryOperator, Expr, Statement, Value};
+use sqlparser::ast::{BinaryOperator, Expr, GroupByExpr, LimitClause, SetExpr, Statement, Value};
 
 /// Checks that the server compares a sealed value as it would compare the value: by a form that
 /// equal values share, or that is sorted as they are. A value that the server itself gave for the
@@ -130,4 +131,83 @@ fn names(column: &Expr, number: Option<usize>, modify: &ReadModifyWrite, schema:
     let read = modify.current.get(number).and_then(|own| own.sealed());
     let last = parts.last().map(|name| schema.dialect.fold(name));
     read.is_some_and(|read| last.as_ref() == Some(&schema.column(read).column))
+}
+
+/// Checks a query that the proxy finishes: the server gives all rows, as they are, and the proxy
+/// sorts and adds up only values whose order and sum are those of the server.
+pub(super) fn check_finish(finish: &Finish, schema: &Schema) -> Result<(), Doubt> {
+    if !matches!(schema.dialect, Dialect::MySql(_)) {
+        return Ok(());
+    }
+    let Statement::Query(fetch) = super::read(&finish.fetch.template, schema.dialect)? else {
+        return Err(Doubt("what is finished is not read".to_owned()));
+    };
+    let gives_all = matches!(&fetch.limit_clause,
+        Some(LimitClause::LimitOffset { limit: Some(Expr::Value(rows)), offset: None, .. })
+            if matches!(&rows.value, Value::Number(digits, _) if digits.parse() == Ok(u64::MAX)));
+    let is_as_it_is = matches!(&*fetch.body, SetExpr::Select(select)
+        if select.distinct.is_none() && select.having.is_none()
+            && matches!(&select.group_by, GroupByExpr::Expressions(keys, _) if keys.is_empty()));
+    if !gives_all || !is_as_it_is {
+        return Err(Doubt(
+            "the server does not give all rows as they are".to_owned(),
+        ));
+    }
+    if finish.filter.is_some()
+        || finish.having.is_some()
+        || finish.distinct
+        || !finish.group_by.is_empty()
+        || finish.grouped == finish.aggregates.is_empty()
+    {
+        return Err(Doubt("the proxy would filter or group rows".to_owned()));
+    }
+    let column = |value: &Expression| match value {
+        Expression::Column(index) => match finish.fetch.outputs.get(*index)?.kind {
+            OutputKind::Sealed(id) => Some(schema.column(id)),
+            _ => None,
+        },
+        _ => None,
+    };
+    let is_text = |own: &ProtectedColumn| own.logical.is_text();
+    let is_bytes = |own: &ProtectedColumn| schema.catalogue.binary_texts.contains(&own.id);
+    for sort in &finish.order_by {
+        let sorted = column(&sort.value).filter(|own| !is_text(own) || is_bytes(own));
+        if sorted.is_none() || sort.nulls_first == sort.descending || finish.grouped {
+            return Err(Doubt(
+                "the proxy would sort otherwise than the server".to_owned(),
+            ));
+        }
+    }
+    for one in &finish.aggregates {
+        let own = one.argument.as_ref().and_then(column);
+        let is_known = match one.function {
+            AggregateFunction::Count => {
+                !one.distinct || own.is_some_and(|own| !is_text(own) || is_bytes(own))
+            }
+            AggregateFunction::Sum => {
+                !one.distinct
+                    && own.is_some_and(|own| semantics_mysql::sum_type(own.logical).is_some())
+            }
+            AggregateFunction::Minimum | AggregateFunction::Maximum => {
+                own.is_some_and(|own| !is_text(own))
+            }
+            _ => false,
+        };
+        if !is_known || one.filter.is_some() {
+            return Err(Doubt(
+                "the proxy would add up otherwise than the server".to_owned(),
+            ));
+        }
+    }
+    let is_shown = |(_, value, logical): &(String, Expression, Option<_>)| match value {
+        Expression::Column(index) => {
+            !finish.grouped && logical.is_none() && !finish.fetch.outputs[*index].hidden
+        }
+        Expression::Aggregate(index) => logical.is_some() && *index < finish.aggregates.len(),
+        _ => false,
+    };
+    match finish.project.iter().all(is_shown) {
+        true => Ok(()),
+        false => Err(Doubt("the proxy would compute an output".to_owned())),
+    }
 }

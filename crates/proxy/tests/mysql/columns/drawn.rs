@@ -190,6 +190,51 @@ impl Draw {
         }
     }
 
+    /// A query that the proxy finishes, and its parameters.
+    fn finished(&mut self) -> (String, Vec<Value>) {
+        let (range, text) = (self.range(), |text: &str| {
+            Value::Bytes(text.as_bytes().to_vec())
+        });
+        let plain = match self.below(9) {
+            0 => format!("SELECT holder FROM account WHERE {range} ORDER BY holder LIMIT 100"),
+            1 => format!(
+                "SELECT holder AS H, paid, seen, kind FROM account WHERE {range} ORDER BY h DESC"
+            ),
+            2 => format!(
+                "SELECT paid AS p, times FROM account WHERE {range} ORDER BY p DESC, times LIMIT 2, 4"
+            ),
+            3 => format!("SELECT * FROM account a WHERE a.{range} ORDER BY a.paid"),
+            4 => "SELECT share FROM account ORDER BY share LIMIT 7".to_owned(),
+            5 => format!(
+                "SELECT SUM(paid) AS s, SUM(times), MIN(times) AS a, MAX(paid), MIN(share) AS w, \
+                 COUNT(DISTINCT times) AS d, COUNT(paid) AS n, COUNT(*) AS Rows_ FROM account WHERE \
+                 {range}"
+            ),
+            6 => format!(
+                "SELECT COUNT(DISTINCT (holder)) AS d, MAX(opened) AS o, SUM(level) AS l, \
+                 COUNT(DISTINCT paid) AS p, COUNT(DISTINCT share) AS f FROM account WHERE {range}"
+            ),
+            7 => {
+                return (
+                    "SELECT SUM(amount) AS total FROM entry WHERE bank = ? AND code = ?".to_owned(),
+                    vec![Value::Int(self.bank() as i64), text(self.code())],
+                );
+            }
+            _ => {
+                return (
+                    "SELECT times FROM account WHERE bank = ? AND level > ? ORDER BY times LIMIT ?"
+                        .to_owned(),
+                    vec![
+                        Value::Int(self.bank() as i64),
+                        Value::Int(self.below(30_000) as i64),
+                        Value::Int(self.below(5) as i64),
+                    ],
+                );
+            }
+        };
+        (plain, vec![])
+    }
+
     /// An `UPDATE` by old values, and its parameters.
     fn increment(&mut self) -> (String, Vec<Value>) {
         let key = self.key();
@@ -271,8 +316,9 @@ fn sorted(mut answer: Answer, text: &str) -> Answer {
 fn run(lab: &mut Lab, seed: u64, count: usize) {
     let mut draw = Draw(seed);
     for number in 0..count {
-        let (text, values) = match draw.below(4) {
+        let (text, values) = match draw.below(6) {
             0 => draw.increment(),
+            1 => draw.finished(),
             _ => (draw.statement(), vec![]),
         };
         let (ours, theirs) = match number % 2 {
@@ -298,7 +344,7 @@ fn both() -> impl Iterator<Item = Lab> {
 fn drawn_statements_give_the_answers_of_plain_tables() {
     for mut lab in both() {
         for seed in [1, 4242, 987_654_321] {
-            run(&mut lab, seed, 400);
+            run(&mut lab, seed, 500);
             let rows: Vec<(i64, i64)> = lab
                 .ours
                 .query("SELECT COUNT(*) AS a, COUNT(paid) AS b FROM account")

@@ -8,6 +8,7 @@ use sql_plan::Effects;
 use wire_mysql::command::{Command, Fetch, kind, write_text};
 use wire_mysql::execute::Head;
 
+use super::finishing::{Finishing, finish_of};
 use super::modifying::{Modifying, takes_steps};
 use super::preparing::Preparing;
 use super::reply::Reply;
@@ -108,6 +109,9 @@ impl Protected {
             }
             Ok((Some((plan, text)), effects)) => {
                 self.send(|out| write_text(kind::QUERY, text.as_bytes(), out), reach);
+                if finish_of(&plan).is_some() {
+                    return self.finish((plan, None), pending.sequence);
+                }
                 self.reply(plan, effects.changes_schema, false, pending.sequence);
             }
         }
@@ -219,10 +223,24 @@ impl Protected {
             Ok(command) => {
                 let changes_schema = plan.planned[0].plan.effects().changes_schema;
                 self.send(|out| out.extend_from_slice(&command), reach);
-                self.reply(plan, changes_schema, true, pending.sequence);
+                match finish_of(&plan).is_some() {
+                    true => self.finish((plan, Some(bindings)), pending.sequence),
+                    false => self.reply(plan, changes_schema, true, pending.sequence),
+                }
             }
         }
         Ok(())
+    }
+
+    /// Waits for the rows of a query that the proxy finishes.
+    fn finish(&mut self, sent: (Arc<TextPlan>, Option<Bindings>), sequence: u8) {
+        let Some(settings) = &self.settings else {
+            return;
+        };
+        let shared = self.shared();
+        let limits = (shared.finish_rows_max(), shared.finish_bytes_max());
+        let finishing = Finishing::new(sent, settings.results, limits, sequence);
+        self.work = Work::Finishing(Box::new(finishing));
     }
 
     /// Begins a statement of several steps.

@@ -98,6 +98,35 @@ pub(super) fn shown<'a>(
     })
 }
 
+/// What the client sees of a column that the proxy computes.
+pub(super) fn computed(
+    name: &str,
+    logical: LogicalType,
+    results: Results,
+    not_null: bool,
+) -> Column<'_> {
+    let form = form(logical, results);
+    let length = match (logical, not_null) {
+        // A count.
+        (LogicalType::BigInt, true) => 21,
+        (LogicalType::Double, _) => 23,
+        _ => form.length,
+    };
+    Column {
+        catalog: b"def",
+        schema: b"",
+        table: b"",
+        original_table: b"",
+        name: name.as_bytes(),
+        original_name: b"",
+        character_set: form.character_set,
+        length,
+        kind: form.kind,
+        flags: form.flags | super::finishing::computed_flags(not_null),
+        decimals: form.decimals,
+    }
+}
+
 fn other_answer(own: &ProtectedColumn, what: &str) -> StatementError {
     let message = format!(
         "{}.{}.{}: {what}. The session ends, since tables were changed without the proxy",

@@ -41,6 +41,7 @@ pub(super) struct Reply {
 pub(super) fn outputs(plan: &TextPlan) -> &[Output] {
     match plan.planned.first().map(|one| &one.plan) {
         Some(Plan::One(translated, _)) => &translated.outputs,
+        Some(Plan::Finish(finish)) => &finish.fetch.outputs,
         _ => &[],
     }
 }

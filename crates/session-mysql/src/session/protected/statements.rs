@@ -84,6 +84,7 @@ pub(super) fn translated(plan: &TextPlan) -> Option<&Translated> {
         Some(Plan::One(translated, _)) => Some(translated),
         // The client's statement stands for the one that writes.
         Some(Plan::ReadModifyWrite(modify)) => Some(&modify.write),
+        Some(Plan::Finish(finish)) => Some(&finish.fetch),
         _ => None,
     }
 }

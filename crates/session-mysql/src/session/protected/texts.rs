@@ -103,6 +103,7 @@ pub(super) fn decide(
             Plan::Pass(effects) => return Ok(Decision::Passes(effects.clone())),
             Plan::One(translated, _) => vec![translated],
             Plan::ReadModifyWrite(modify) => vec![&modify.read, &modify.write],
+            Plan::Finish(finish) => vec![&finish.fetch],
             _ => return Err(StatementError::other_plan()),
         },
         _ => return Err(StatementError::other_plan()),
@@ -130,7 +131,7 @@ fn check_plan(
     settings: &Settings,
     loaded: &Loaded,
 ) -> Result<(), StatementError> {
-    let is_known = |output: &Output| !output.hidden && output.shown_as.is_none();
+    let is_known = |output: &Output| output.shown_as.is_none();
     let fills = |source: &Source| !matches!(source, Source::Calculated(..));
     let holes = translated.holes.iter();
     let mut holes = holes.map(|hole| match hole.form {
