@@ -277,6 +277,14 @@ impl Protected {
                 }
                 Ok(())
             }
+            Work::Modifying(_) | Work::Finishing(_) => self.stepped(packet, reach),
+        }
+    }
+
+    /// Takes a payload of the server for what has several steps.
+    fn stepped(&mut self, packet: (Header, &[u8]), reach: &mut Reach<'_>) -> Result<(), Refusal> {
+        let capabilities = reach.capabilities;
+        match &mut self.work {
             Work::Modifying(modifying) => {
                 let status = &mut *reach.status;
                 let taken = modifying.take(packet, (capabilities, status), &self.settings);
@@ -312,6 +320,7 @@ impl Protected {
                 }
                 Ok(())
             }
+            _ => Ok(()),
         }
     }
 

@@ -161,6 +161,22 @@ pub(super) fn check_finish(finish: &Finish, schema: &Schema) -> Result<(), Doubt
     {
         return Err(Doubt("the proxy would filter or group rows".to_owned()));
     }
+    check_values(finish, schema)?;
+    let is_shown = |(_, value, logical): &(String, Expression, Option<_>)| match value {
+        Expression::Column(index) => {
+            !finish.grouped && logical.is_none() && !finish.fetch.outputs[*index].hidden
+        }
+        Expression::Aggregate(index) => logical.is_some() && *index < finish.aggregates.len(),
+        _ => false,
+    };
+    match finish.project.iter().all(is_shown) {
+        true => Ok(()),
+        false => Err(Doubt("the proxy would compute an output".to_owned())),
+    }
+}
+
+/// Checks that values are sorted and added up as the server would do it.
+fn check_values(finish: &Finish, schema: &Schema) -> Result<(), Doubt> {
     let column = |value: &Expression| match value {
         Expression::Column(index) => match finish.fetch.outputs.get(*index)?.kind {
             OutputKind::Sealed(id) => Some(schema.column(id)),
@@ -199,15 +215,5 @@ pub(super) fn check_finish(finish: &Finish, schema: &Schema) -> Result<(), Doubt
             ));
         }
     }
-    let is_shown = |(_, value, logical): &(String, Expression, Option<_>)| match value {
-        Expression::Column(index) => {
-            !finish.grouped && logical.is_none() && !finish.fetch.outputs[*index].hidden
-        }
-        Expression::Aggregate(index) => logical.is_some() && *index < finish.aggregates.len(),
-        _ => false,
-    };
-    match finish.project.iter().all(is_shown) {
-        true => Ok(()),
-        false => Err(Doubt("the proxy would compute an output".to_owned())),
-    }
+    Ok(())
 }

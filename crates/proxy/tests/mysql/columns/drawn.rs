@@ -155,8 +155,8 @@ impl Draw {
                 self.of(&["x", "X", "1234", "y", "toolong"])
             ),
             6 => format!(
-                "SELECT a.code, a.level, e.number, e.amount FROM account a JOIN entry e ON a.bank = \
-                 e.bank AND a.code = e.code WHERE a.{} ORDER BY a.level, e.number",
+                "SELECT a.code, a.level, e.number, e.amount FROM account a JOIN entry e ON \
+                 a.bank = e.bank AND a.code = e.code WHERE a.{} ORDER BY a.level, e.number",
                 self.range()
             ),
             7 => format!(
@@ -201,14 +201,15 @@ impl Draw {
                 "SELECT holder AS H, paid, seen, kind FROM account WHERE {range} ORDER BY h DESC"
             ),
             2 => format!(
-                "SELECT paid AS p, times FROM account WHERE {range} ORDER BY p DESC, times LIMIT 2, 4"
+                "SELECT paid AS p, times FROM account WHERE {range} ORDER BY p DESC, times \
+                 LIMIT 2, 4"
             ),
             3 => format!("SELECT * FROM account a WHERE a.{range} ORDER BY a.paid"),
             4 => "SELECT share FROM account ORDER BY share LIMIT 7".to_owned(),
             5 => format!(
                 "SELECT SUM(paid) AS s, SUM(times), MIN(times) AS a, MAX(paid), MIN(share) AS w, \
-                 COUNT(DISTINCT times) AS d, COUNT(paid) AS n, COUNT(*) AS Rows_ FROM account WHERE \
-                 {range}"
+                 COUNT(DISTINCT times) AS d, COUNT(paid) AS n, COUNT(*) AS Rows_ FROM account \
+                 WHERE {range}"
             ),
             6 => format!(
                 "SELECT COUNT(DISTINCT (holder)) AS d, MAX(opened) AS o, SUM(level) AS l, \
@@ -240,7 +241,10 @@ impl Draw {
         let key = self.key();
         let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
         match self.below(12) {
-            0 => (format!("UPDATE account SET times = times + 1 WHERE {key}"), vec![]),
+            0 => (
+                format!("UPDATE account SET times = times + 1 WHERE {key}"),
+                vec![],
+            ),
             1 => (
                 format!(
                     "UPDATE account SET times = times - {}, seen = seen + 1, paid = paid + {} \
@@ -271,8 +275,14 @@ impl Draw {
                 format!("UPDATE account SET times = times + 2147483000, paid = 1 WHERE {key}"),
                 vec![],
             ),
-            5 => (format!("UPDATE account SET paid = paid + 9999999999.99 WHERE {key}"), vec![]),
-            6 => (format!("UPDATE account SET times = times + NULL WHERE {key}"), vec![]),
+            5 => (
+                format!("UPDATE account SET paid = paid + 9999999999.99 WHERE {key}"),
+                vec![],
+            ),
+            6 => (
+                format!("UPDATE account SET times = times + NULL WHERE {key}"),
+                vec![],
+            ),
             7 => (
                 "UPDATE account SET paid = paid + ?, times = times + ?, seen = ? WHERE bank = ? \
                  AND code = ?"
@@ -286,7 +296,8 @@ impl Draw {
                 ],
             ),
             8 => (
-                "UPDATE account SET paid = paid - ?, lowest = lowest + ? WHERE bank = ? AND code = ?"
+                "UPDATE account SET paid = paid - ?, lowest = lowest + ? WHERE bank = ? AND \
+                 code = ?"
                     .to_owned(),
                 vec![
                     Value::Double(0.25),
@@ -462,8 +473,8 @@ fn what_names_no_single_row_is_not_incremented() {
                 "strongroom: ",
             ),
             (
-                "UPDATE account SET seen = 5, times = times + 1, seen = seen + 1 WHERE bank = 1 AND \
-                 code = 'a'",
+                "UPDATE account SET seen = 5, times = times + 1, seen = seen + 1 WHERE bank = 1 \
+                 AND code = 'a'",
                 "twice",
             ),
         ] {

@@ -8,14 +8,15 @@ use sql_plan::Effects;
 use wire_mysql::command::{Command, Fetch, kind, write_text};
 use wire_mysql::execute::Head;
 
+use super::fill::{self, Made};
 use super::finishing::{Finishing, finish_of};
 use super::modifying::{Modifying, takes_steps};
 use super::preparing::Preparing;
 use super::reply::Reply;
-use super::statements::{Bindings, Kind, Made, Prepared, translated};
+use super::statements::{Bindings, Kind, Prepared, translated};
 use super::texts::{self, Decision};
 use super::warnings;
-use super::{Passing, Pending, Protected, Reach, Work, fill};
+use super::{Passing, Pending, Protected, Reach, Work};
 use crate::refusal::{Reason, Refusal};
 
 impl Protected {

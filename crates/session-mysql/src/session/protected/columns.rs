@@ -84,8 +84,10 @@ pub(super) fn shown<'a>(
     }
     let kept = column.flags & !(flag::BLOB | flag::BINARY);
     let mut form = form(own.logical, results);
-    let is_binary_text = schema.catalogue.binary_texts.contains(&id);
-    if is_binary_text || (is_computed && !own.logical.is_moment()) {
+    if is_computed {
+        form = form.of_function(own.logical, schema, results);
+    }
+    if schema.catalogue.binary_texts.contains(&id) {
         form.flags |= flag::BINARY;
     }
     Ok(Column {
@@ -99,17 +101,16 @@ pub(super) fn shown<'a>(
 }
 
 /// What the client sees of a column that the proxy computes.
-pub(super) fn computed(
-    name: &str,
-    logical: LogicalType,
+pub(super) fn computed<'a>(
+    name: &'a str,
+    (logical, schema): (LogicalType, &Schema),
     results: Results,
     not_null: bool,
-) -> Column<'_> {
-    let form = form(logical, results);
+) -> Column<'a> {
+    let form = form(logical, results).of_function(logical, schema, results);
     let length = match (logical, not_null) {
         // A count.
         (LogicalType::BigInt, true) => 21,
-        (LogicalType::Double, _) => 23,
         _ => form.length,
     };
     Column {
@@ -122,8 +123,33 @@ pub(super) fn computed(
         character_set: form.character_set,
         length,
         kind: form.kind,
-        flags: form.flags | super::finishing::computed_flags(not_null),
+        flags: form.flags | if not_null { flag::NOT_NULL } else { 0 },
         decimals: form.decimals,
+    }
+}
+
+impl Form {
+    /// What the server says of `MIN`, `MAX` or `SUM` instead of a column.
+    fn of_function(self, logical: LogicalType, schema: &Schema, results: Results) -> Self {
+        let is_mariadb = matches!(schema.dialect, Dialect::MySql(own) if own.is_mariadb);
+        if logical.is_moment() && !is_mariadb {
+            // MySQL takes it for a text.
+            return Self {
+                character_set: results.number,
+                length: self.length * results.letter_size(),
+                flags: 0,
+                ..self
+            };
+        }
+        let length = match logical {
+            LogicalType::Double => 23,
+            _ => self.length,
+        };
+        Self {
+            length,
+            flags: self.flags | flag::BINARY,
+            ..self
+        }
     }
 }
 

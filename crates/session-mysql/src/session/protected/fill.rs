@@ -12,10 +12,29 @@ use wire_mysql::execute::ParameterType;
 use wire_mysql::value::{DateTime, FieldType, Value};
 
 use super::settings::{Letters, Settings};
-use super::statements::Made;
 
 /// Sealed, it is compared with, and equal to no value of a column: it is shorter than each.
 const NO_VALUE: &[u8] = &[2, 1];
+
+/// What fills holes beside constants and parameters.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Made<'a> {
+    /// Values that the proxy has computed, sealed.
+    pub(super) computed: &'a [Option<Vec<u8>>],
+    /// Sealed values that the server gave.
+    pub(super) given: &'a [Option<Vec<u8>>],
+}
+
+impl Made<'_> {
+    /// The sealed value of a hole. None: another source fills it.
+    pub(super) fn find(&self, source: &Source) -> Option<Option<Vec<u8>>> {
+        match source {
+            Source::Computed(number) => self.computed.get(*number).cloned(),
+            Source::Locator(number) => self.given.get(*number).cloned(),
+            _ => None,
+        }
+    }
+}
 
 /// The text that the server gets for a text without parameters.
 ///
@@ -98,7 +117,8 @@ pub(super) fn constant(bound: &Bound<'_>) -> Result<String, StatementError> {
             Ok(format!("'{}'", String::from_utf8_lossy(bytes)))
         }
         _ => Err(StatementError::unsupported(
-            "a parameter of this type in the condition of an UPDATE that computes protected columns",
+            "a parameter of this type in the condition of an UPDATE that computes protected \
+             columns",
         )
         .hint("Find the row by whole numbers, or by texts of letters of ASCII.")),
     }

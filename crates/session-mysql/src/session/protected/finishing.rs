@@ -14,7 +14,7 @@ use sql_plan::{
 };
 use wire_mysql::answer::EofPacket;
 use wire_mysql::capabilities::Status;
-use wire_mysql::column::{Column, flag};
+use wire_mysql::column::Column;
 use wire_mysql::packet::{self, Header};
 use wire_mysql::row::{BinaryRow, TextRow, write_binary, write_text};
 use wire_mysql::value::{FieldType, Value as WireValue};
@@ -73,7 +73,8 @@ pub(super) fn definitions(
                 let aggregate = finish.aggregates.get(*index).ok_or(Malformed)?;
                 let not_null = aggregate.function == AggregateFunction::Count;
                 let mut out = Vec::new();
-                columns::computed(name, *logical, results, not_null).write(&mut out);
+                columns::computed(name, (*logical, &plan.loaded.schema), results, not_null)
+                    .write(&mut out);
                 Ok(out)
             }
             _ => Err(Malformed),
@@ -440,9 +441,4 @@ fn distinct(value: &Value, logical: LogicalType) -> Result<Vec<u8>, StatementErr
         other => other.clone(),
     };
     Ok(written(&value, logical)?)
-}
-
-/// What the flags of a computed column say.
-pub(super) fn computed_flags(not_null: bool) -> u16 {
-    flag::BINARY | if not_null { flag::NOT_NULL } else { 0 }
 }

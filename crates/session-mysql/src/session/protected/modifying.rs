@@ -21,9 +21,9 @@ use wire_mysql::{Capabilities, Malformed};
 
 use super::errors::{refusal, without_sealed};
 use super::fetching::{Fetched, Fetching};
-use super::fill::{self, Written};
+use super::fill::{self, Made, Written};
 use super::settings::Settings;
-use super::statements::{Bindings, Made, Values};
+use super::statements::{Bindings, Values};
 use crate::refusal::{Reason, Refusal};
 
 /// How often a row is read that others change meanwhile.

@@ -11,7 +11,7 @@ use wire_mysql::command::LongData;
 use wire_mysql::execute::{Execute, Head, NO_CURSOR, ParameterType, write};
 use wire_mysql::value::{FieldType, Value};
 
-use super::fill::{Bound, literal, parameter};
+use super::fill::{Bound, Made, literal, parameter};
 use super::settings::Settings;
 use crate::refusal::Refusal;
 use wire_mysql::Malformed;
@@ -240,26 +240,6 @@ impl Bindings {
             write(head, filled, &mut out);
             out
         }))
-    }
-}
-
-/// What fills holes beside constants and parameters.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Made<'a> {
-    /// Values that the proxy has computed, sealed.
-    pub(super) computed: &'a [Option<Vec<u8>>],
-    /// Sealed values that the server gave.
-    pub(super) given: &'a [Option<Vec<u8>>],
-}
-
-impl Made<'_> {
-    /// The sealed value of a hole. None: another source fills it.
-    pub(super) fn find(&self, source: &Source) -> Option<Option<Vec<u8>>> {
-        match source {
-            Source::Computed(number) => self.computed.get(*number).cloned(),
-            Source::Locator(number) => self.given.get(*number).cloned(),
-            _ => None,
-        }
     }
 }
 

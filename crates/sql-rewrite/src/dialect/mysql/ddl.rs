@@ -328,7 +328,8 @@ fn check_foreign_key(
         return match rules.is_empty() && !schema.protected.iter().any(|rule| of_parent(&rule)) {
             true => Ok(()),
             false => Err(refuse(
-                "a foreign key of a protected table that does not name a column for each of its own",
+                "a foreign key of a protected table that does not name a column for each of its \
+                 own",
             )
             .with_hint("Name the columns that it refers to.")),
         };

@@ -194,12 +194,13 @@ fn check_ordered(column: ColumnId, analysis: &Analysis, what: &str) -> Result<()
     match is_known {
         true => Ok(()),
         false => Err(refuse(format!(
-            "{what} of protected column {}, whose values the proxy does not sort as the server does",
+            "{what} of protected column {}, whose values the proxy does not sort as the server \
+             does",
             analysis.title(column)
         ))
         .with_hint(
-            "For ORDER BY of a text, add collation = \"binary\" to its rule if it is to be sorted by \
-             its bytes; or sort in the client.",
+            "For ORDER BY of a text, add collation = \"binary\" to its rule if it is to be sorted \
+             by its bytes; or sort in the client.",
         )),
     }
 }
@@ -284,7 +285,8 @@ fn aggregate(
         Some("max") => AggregateFunction::Maximum,
         _ => {
             return Err(unsupported(
-                "another function than SUM, MIN, MAX and COUNT beside what the proxy has to compute",
+                "another function than SUM, MIN, MAX and COUNT beside what the proxy has to \
+                 compute",
             ));
         }
     };
