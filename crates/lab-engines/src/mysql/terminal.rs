@@ -95,13 +95,14 @@ impl MySqlTerminal {
         };
         replies.begin(call.statement);
         let mut result = self.connection.exec_iter(&statement, values)?;
+        let changed = result.affected_rows();
         for row in result.by_ref() {
             let row = row?.unwrap();
             for (value, kind) in row.into_iter().zip(text.results) {
                 push(&value, *kind, replies);
             }
         }
-        replies.end(result.affected_rows());
+        replies.end(changed);
         Ok(())
     }
 

@@ -214,17 +214,19 @@ macro_rules! read {
             Err(error) => failed(&error),
             Ok(mut result) => {
                 let columns = result.columns().as_ref().iter().map(column).collect();
+                // They are gone once rows have been looked for.
+                let counts = (
+                    result.affected_rows(),
+                    result.last_insert_id(),
+                    result.warnings(),
+                    result.info_str().into_owned(),
+                );
                 let rows = result.by_ref().map(|row| row.map(|row| row.unwrap()));
                 let rows = rows.collect::<Result<Vec<_>, _>>();
                 Answer {
                     columns,
                     rows: rows.expect("rows"),
-                    counts: (
-                        result.affected_rows(),
-                        result.last_insert_id(),
-                        result.warnings(),
-                        result.info_str().into_owned(),
-                    ),
+                    counts,
                     error: None,
                 }
             }

@@ -342,6 +342,12 @@ fn run(lab: &mut Lab, seed: u64, count: usize) {
                 prepared(&mut lab.theirs, &text, values),
             ),
         };
+        if ours.error != theirs.error {
+            let log = std::fs::read(lab.log()).unwrap_or_default();
+            let log = String::from_utf8_lossy(&log).into_owned();
+            let lines: Vec<&str> = log.lines().collect();
+            println!("{}", lines[lines.len().saturating_sub(12)..].join("\n"));
+        }
         assert_eq!(sorted(ours, &text), sorted(theirs, &text), "{seed}: {text}");
     }
 }
@@ -354,7 +360,7 @@ fn both() -> impl Iterator<Item = Lab> {
 #[test]
 fn drawn_statements_give_the_answers_of_plain_tables() {
     for mut lab in both() {
-        for seed in [1, 4242, 987_654_321] {
+        for seed in [4242, 1, 987_654_321] {
             run(&mut lab, seed, 500);
             let rows: Vec<(i64, i64)> = lab
                 .ours
