@@ -116,8 +116,13 @@ pub const DEFAULT_TPCC: [&str; 11] = [
     "in-process-20-sensitive",
 ];
 
-/// The families that encrypt columns for PostgreSQL; they are not separate products.
-pub const COLUMN_FAMILIES: [&str; 2] = [names::PROXY_FAMILY, IN_PROCESS_FAMILY];
+/// The families that encrypt columns for a server; they are not separate products.
+pub const COLUMN_FAMILIES: [&str; 4] = [
+    names::PROXY_FAMILY,
+    IN_PROCESS_FAMILY,
+    names::MARIADB_PROXY_FAMILY,
+    names::MYSQL_PROXY_FAMILY,
+];
 
 /// All engines, including those described by the user.
 pub fn all(options: &EngineOptions) -> Vec<Box<dyn Engine>> {
@@ -129,6 +134,7 @@ pub fn all(options: &EngineOptions) -> Vec<Box<dyn Engine>> {
         engines.extend(proxy::family().map(boxed));
         engines.extend(in_process::family().map(boxed));
         engines.extend(mysql::family().into_iter().map(boxed));
+        engines.extend(proxy::family_of_mysql().map(boxed));
         engines.extend(url_engine::family(options).into_iter().map(boxed));
     }
     engines.extend(browser::family().into_iter().map(boxed));

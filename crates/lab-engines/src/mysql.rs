@@ -1,17 +1,26 @@
 //! MariaDB and MySQL: two products with one protocol.
 
+mod terminal;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 use lab::answer::{Answers, Value};
 use lab::engine::{Cause, Contention, Durability, Profile, ScriptCommand, ScriptOutput};
+use lab::tpcc::Terminal;
 use mysql::consts::ColumnType;
 use mysql::prelude::Queryable;
 use mysql::{Column, Conn, OptsBuilder};
 use nix::sys::signal::Signal;
 use workloads::Dialect;
+use workloads::tpcc::Isolation;
 
-use crate::server::{Address, Place, Product, Programs, Session, find, installed, version};
+use terminal::MySqlTerminal;
+
+use crate::server::{
+    Address, Place, Product, Programs, Session, Witness, find, installed, version,
+};
 use crate::server_engine::ServerEngine;
 
 /// Which of the two.
@@ -220,6 +229,40 @@ impl Product for MySql {
             .db_name(Some(USER))
             .prefer_socket(false);
         Ok(Box::new(MySqlSession::connect(options.into())?))
+    }
+
+    fn terminal(
+        &self,
+        address: &Address,
+        witness: Arc<dyn Witness>,
+        isolation: Isolation,
+    ) -> Result<Box<dyn Terminal>, Cause> {
+        MySqlTerminal::connect(address, witness, isolation)
+    }
+
+    fn has_terminals(&self) -> bool {
+        true
+    }
+
+    fn settling(&self) -> &'static [&'static str] {
+        &[
+            "ANALYZE TABLE warehouse, item, stock, district, customer, history, oorder, new_order, \
+             order_line",
+        ]
+    }
+
+    fn sizing(&self) -> &'static str {
+        // Of the files: other figures are kept for a day.
+        match self.brand {
+            Brand::MariaDb => {
+                "SELECT CAST(SUM(file_size) AS SIGNED) FROM \
+                 information_schema.innodb_sys_tablespaces WHERE name LIKE 'lab/%'"
+            }
+            Brand::MySql => {
+                "SELECT CAST(SUM(file_size) AS SIGNED) FROM \
+                 information_schema.innodb_tablespaces WHERE name LIKE 'lab/%'"
+            }
+        }
     }
 
     fn shell(&self, programs: &Programs, address: &Address) -> Option<ScriptCommand> {

@@ -5,9 +5,13 @@ pub const POSTGRES: &str = "postgres";
 /// MySQL on the command line, also for MariaDB if a URL names the server.
 pub const MYSQL: &str = "mysql";
 /// A MariaDB started by the lab.
-const MARIADB: &str = "mariadb";
+pub const MARIADB: &str = "mariadb";
 /// The family of PostgreSQL behind the proxy.
 pub const PROXY_FAMILY: &str = "proxy";
+/// The family of MariaDB behind the proxy.
+pub const MARIADB_PROXY_FAMILY: &str = "mariadb-proxy";
+/// The family of MySQL behind the proxy.
+pub const MYSQL_PROXY_FAMILY: &str = "mysql-proxy";
 /// The family of PostgreSQL with the proxy's engine in the client's process.
 pub const IN_PROCESS_FAMILY: &str = "in-process";
 

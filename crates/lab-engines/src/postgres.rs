@@ -176,6 +176,14 @@ impl Product for Postgres {
         true
     }
 
+    fn settling(&self) -> &'static [&'static str] {
+        &["VACUUM ANALYZE", "CHECKPOINT"]
+    }
+
+    fn sizing(&self) -> &'static str {
+        "SELECT pg_database_size(current_database())"
+    }
+
     fn shell(&self, programs: &Programs, address: &Address) -> Option<ScriptCommand> {
         let port = address.port.to_string();
         let arguments = [

@@ -22,9 +22,10 @@ use nix::unistd::Pid;
 use workloads::Dialect;
 use workloads::tpcc::Isolation;
 
-use crate::names::PROXY_FAMILY;
+use crate::mysql::{self, Brand, MySql};
+use crate::names::{self, PROXY_FAMILY};
 use crate::postgres::{self, Postgres};
-use crate::server::{Address, Running, Witness, free_port};
+use crate::server::{Address, Product, Running, Witness, free_port};
 use crate::server_engine::ServerEngine;
 
 /// A set of rules, and whether tables get the guard that a proxy adds by default.
@@ -33,6 +34,8 @@ pub(crate) struct Variant {
     pub suffix: &'static str,
     pub rules: Option<&'static str>,
     pub guards: bool,
+    /// What clients and server speak.
+    pub protocol: &'static str,
     /// What the rules protect, in words.
     pub words: &'static str,
 }
@@ -44,30 +47,35 @@ pub(crate) const VARIANTS: [Variant; 6] = [
         suffix: "",
         rules: None,
         guards: true,
+        protocol: "postgres",
         words: "without rules",
     },
     Variant {
         suffix: "-20",
         rules: Some(include_str!("../../../examples/tpcc-columns/20.toml")),
         guards: true,
+        protocol: "postgres",
         words: "20 % of TPC-C's columns encrypted: keys and ids first",
     },
     Variant {
         suffix: "-50",
         rules: Some(include_str!("../../../examples/tpcc-columns/50.toml")),
         guards: true,
+        protocol: "postgres",
         words: "50 % of TPC-C's columns encrypted",
     },
     Variant {
         suffix: "-100",
         rules: Some(ALL_COLUMNS),
         guards: true,
+        protocol: "postgres",
         words: "all of TPC-C's columns encrypted",
     },
     Variant {
         suffix: "-100-unguarded",
         rules: Some(ALL_COLUMNS),
         guards: false,
+        protocol: "postgres",
         words: "all of TPC-C's columns encrypted, tables without a guard",
     },
     Variant {
@@ -76,7 +84,42 @@ pub(crate) const VARIANTS: [Variant; 6] = [
             "../../../examples/tpcc-columns/sensitive.toml"
         )),
         guards: true,
+        protocol: "postgres",
         words: "what TPC-C knows of a customer encrypted, 20 % of the columns",
+    },
+];
+
+/// The same before MariaDB and MySQL.
+pub(crate) const VARIANTS_OF_MYSQL: [Variant; 4] = [
+    Variant {
+        suffix: "-proxy",
+        rules: None,
+        guards: true,
+        protocol: "mysql",
+        words: "without rules",
+    },
+    Variant {
+        suffix: "-20",
+        rules: Some(include_str!("../../../examples/tpcc-columns/mysql/20.toml")),
+        guards: true,
+        protocol: "mysql",
+        words: "20 % of TPC-C's columns encrypted: keys and ids first",
+    },
+    Variant {
+        suffix: "-50",
+        rules: Some(include_str!("../../../examples/tpcc-columns/mysql/50.toml")),
+        guards: true,
+        protocol: "mysql",
+        words: "50 % of TPC-C's columns encrypted",
+    },
+    Variant {
+        suffix: "-100",
+        rules: Some(include_str!(
+            "../../../examples/tpcc-columns/mysql/100.toml"
+        )),
+        guards: true,
+        protocol: "mysql",
+        words: "all of TPC-C's columns encrypted",
     },
 ];
 
@@ -84,15 +127,15 @@ pub(crate) const VARIANTS: [Variant; 6] = [
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// PostgreSQL and a proxy before it.
-pub(crate) struct ProxyEngine {
+/// A server and a proxy before it.
+pub(crate) struct ProxyEngine<P: Product> {
     profile: Profile,
     variant: Variant,
-    server: ServerEngine<Postgres>,
+    server: ServerEngine<P>,
     proxy: Mutex<Option<Arc<Proxy>>>,
 }
 
-pub(crate) fn family() -> impl Iterator<Item = ProxyEngine> {
+pub(crate) fn family() -> impl Iterator<Item = ProxyEngine<Postgres>> {
     VARIANTS.into_iter().map(|variant| {
         let words = format!("PostgreSQL behind `strongroom proxy`, {}", variant.words);
         let profile = profile(PROXY_FAMILY, variant.suffix, words);
@@ -102,6 +145,35 @@ pub(crate) fn family() -> impl Iterator<Item = ProxyEngine> {
             variant,
             proxy: Mutex::new(None),
         }
+    })
+}
+
+/// MariaDB and MySQL, each behind a proxy.
+pub(crate) fn family_of_mysql() -> impl Iterator<Item = ProxyEngine<MySql>> {
+    [
+        (Brand::MariaDb, names::MARIADB, names::MARIADB_PROXY_FAMILY),
+        (Brand::MySql, names::MYSQL, names::MYSQL_PROXY_FAMILY),
+    ]
+    .into_iter()
+    .flat_map(|(brand, base, family)| {
+        VARIANTS_OF_MYSQL.into_iter().map(move |variant| {
+            let product = mysql::product(brand);
+            let name = product.name();
+            let words = format!("{name} behind `strongroom proxy`, {}", variant.words);
+            let profile = Profile {
+                name: format!("{base}{}", variant.suffix),
+                family: family.to_owned(),
+                dialect: Dialect::Mysql,
+                base: Some(base.to_owned()),
+                ..profile(family, variant.suffix, words)
+            };
+            ProxyEngine {
+                server: ServerEngine::new(profile.clone(), product),
+                profile,
+                variant,
+                proxy: Mutex::new(None),
+            }
+        })
     })
 }
 
@@ -179,11 +251,13 @@ fn program(has_rules: bool) -> Result<PathBuf, ProxyError> {
 fn configuration(port: u16, upstream: u16, key: &Path, variant: &Variant) -> String {
     let mut text = format!(
         "[proxy]\nlisten = \"127.0.0.1:{port}\"\nupstream = \"127.0.0.1:{upstream}\"\n\
-         drain_seconds = 1\nguard = {}\n",
-        variant.guards
+         drain_seconds = 1\nguard = {}\nprotocol = \"{}\"\nself_signed_tls = \"off\"\n",
+        variant.guards, variant.protocol
     );
     if let Some(rules) = variant.rules {
         let key = toml::Value::String(key.display().to_string());
+        // The database of the lab.
+        let rules = rules.replace("[columns.\"tpcc.", "[columns.\"lab.");
         text += &format!("\n[keys]\nfile = {key}\n\n{rules}");
     }
     text
@@ -338,7 +412,7 @@ fn last_words(log: &Path) -> String {
     }
 }
 
-impl ProxyEngine {
+impl<P: Product> ProxyEngine<P> {
     /// The proxy for the server on the data in the folder; starts both if needed.
     fn ready(&self, folder: &Path) -> Result<Arc<Proxy>, EngineError> {
         let server = self.server.ready(folder)?;
@@ -368,7 +442,7 @@ impl ProxyEngine {
     }
 }
 
-impl Engine for ProxyEngine {
+impl<P: Product> Engine for ProxyEngine<P> {
     fn profile(&self) -> &Profile {
         &self.profile
     }
@@ -409,7 +483,7 @@ impl Engine for ProxyEngine {
     }
 }
 
-impl Terminals for ProxyEngine {
+impl<P: Product> Terminals for ProxyEngine<P> {
     fn open_terminal(
         &self,
         folder: &Path,
@@ -433,7 +507,7 @@ impl Terminals for ProxyEngine {
     }
 }
 
-impl Drop for ProxyEngine {
+impl<P: Product> Drop for ProxyEngine<P> {
     fn drop(&mut self) {
         // Before the server, which would wait for its connections.
         self.end_proxy();
@@ -446,7 +520,7 @@ mod tests {
 
     #[test]
     fn every_configuration_is_one() {
-        for variant in VARIANTS {
+        for variant in VARIANTS.into_iter().chain(VARIANTS_OF_MYSQL) {
             let suffix = variant.suffix;
             let text = configuration(5433, 5432, Path::new("/a \"b\"/key"), &variant);
             let table: toml::Table = text.parse().unwrap();
@@ -462,10 +536,11 @@ mod tests {
     /// The rules' types must match the columns that the workload creates.
     #[test]
     fn rules_and_tables_agree() {
-        for Variant { suffix, rules, .. } in VARIANTS {
+        for Variant { suffix, rules, .. } in VARIANTS.into_iter().chain(VARIANTS_OF_MYSQL) {
             let Some(rules) = rules else { continue };
             let rules: toml::Table = rules.parse().unwrap();
             for (table, columns) in rules["columns"].as_table().unwrap() {
+                let table = table.strip_prefix("tpcc.").unwrap_or(table);
                 let tables = workloads::tpcc::schema::TABLES;
                 let known = tables.iter().find(|one| one.name == table).unwrap();
                 for (column, rule) in columns.as_table().unwrap() {
@@ -486,6 +561,8 @@ mod tests {
 
     fn same(declared: &str, logical: &str) -> bool {
         let declared = declared.replace(", ", ",");
+        // In MySQL, times have all digits.
+        let logical = logical.replace("timestamp(6)", "timestamp");
         let word = declared.split(' ').next().unwrap();
         let known = match word {
             "int" => "integer".to_owned(),

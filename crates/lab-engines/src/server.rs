@@ -82,6 +82,14 @@ pub(crate) trait Product: Send + Sync {
         Err(format!("{} has no terminals", self.name()).into())
     }
 
+    /// The maintenance after the tables of `tpcc` were filled.
+    fn settling(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The query for the size of the lab's database in bytes.
+    fn sizing(&self) -> &'static str;
+
     /// The command that starts its shell.
     fn shell(&self, programs: &Programs, address: &Address) -> Option<ScriptCommand>;
 }

@@ -111,11 +111,11 @@ impl<P: Product> Terminals for ServerEngine<P> {
     }
 
     fn settle(&self) -> Result<(), EngineError> {
-        self.order(&["VACUUM ANALYZE", "CHECKPOINT"]).map(drop)
+        self.order(self.product.settling()).map(drop)
     }
 
     fn database_bytes(&self) -> Result<u64, EngineError> {
-        let answers = self.order(&["SELECT pg_database_size(current_database())"])?;
+        let answers = self.order(&[self.product.sizing()])?;
         match answers.values() {
             [Value::Integer(bytes)] => Ok(u64::try_from(*bytes).unwrap_or(0)),
             other => Err(EngineError::Settings(

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use hdrhistogram::Histogram;
 use workloads::tpcc::consistency::{Acknowledged, CONDITIONS};
 use workloads::tpcc::population::{Sizes, rows};
-use workloads::tpcc::schema::{INDEX, TABLES};
+use workloads::tpcc::schema::TABLES;
 use workloads::tpcc::transactions::{Kind, Transaction, transaction};
 use workloads::tpcc::{Isolation, Step};
 
@@ -61,10 +61,7 @@ pub fn make_tables(
     let meter = Meter::with(engine.server());
     let mut terminal = terminals.open_terminal(folder, Isolation::ReadCommitted)?;
     let sizes = Sizes::of_scale(scale);
-    for table in &TABLES {
-        terminal.define(&table.ddl())?;
-    }
-    terminal.define(INDEX)?;
+    terminal.define_tables()?;
     for table in &TABLES {
         let mut rows = rows(table, sizes);
         let mut pending = 0;

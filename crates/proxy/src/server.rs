@@ -312,8 +312,12 @@ fn protection(
         (false, None) => return Err(StartError::Rules),
         (false, Some(keys)) => keys,
     };
-    sql_rewrite::check_rules(&config.columns, finishers.is_some())
-        .map_err(StartError::Contradiction)?;
+    match config.proxy.protocol {
+        Protocol::Postgres => sql_rewrite::check_rules(&config.columns, finishers.is_some()),
+        // The rest was checked when the configuration was.
+        Protocol::Mysql => config.columns.check(),
+    }
+    .map_err(StartError::Contradiction)?;
     let protection = Protection::new(config.columns.clone(), keys.read()?, configuration::now);
     let mut protection = config.proxy.limit(protection);
     if let Some(watch) = &config.proxy.watch {

@@ -10,19 +10,26 @@
 //! |---|---|
 //! | store a constant in a column | [`stored`] |
 //! | compare a constant with a column for equality | [`matched`] |
+//! | compare a constant with a column for order | [`bound`] |
+//! | add to a value of a column | [`Number`] |
 //! | write the text of a value | [`text`] |
 //! | name a type | [`name_of_type`] |
 //!
 //! Servers read many more texts than are read here (`'20240229'`, `' 5 '`, `1e2`), with warnings or
 //! without. What is not read in one full form is refused: never read as another value.
 //!
-//! Texts have no equality here, since servers compare them by their collations.
+//! Texts are equal here if their bytes are, as in a column with a binary collation. Some of those
+//! let blanks at the end count and some do not, so such texts are refused there.
 #![forbid(unsafe_code)]
 
+mod aggregate;
+mod arithmetic;
 mod datetime;
 mod names;
 mod number;
 
+pub use aggregate::{check_sorted, compare, sum, sum_type};
+pub use arithmetic::{ArithmeticError, Number};
 pub use names::name_of_type;
 
 use column_value::{LogicalType, Value, ValueError};
@@ -78,7 +85,12 @@ pub fn stored(given: Given<'_>, logical: LogicalType) -> Result<Value, ValueErro
             let number = number::read(digits(given, logical)?, logical)?;
             number::decimal(&number, limits)
         }
+        LogicalType::Double => number::double(digits(given, logical)?),
         LogicalType::Varchar(Some(letters)) => varchar(text_of(given, logical)?, letters),
+        // Blanks at the end are no part of it.
+        LogicalType::Char(letters) => {
+            varchar(text_of(given, logical)?.trim_end_matches(' '), letters)
+        }
         LogicalType::Text => {
             let text = text_of(given, logical)?;
             match text.len() <= TEXT_SIZE_MAX {
@@ -124,6 +136,47 @@ pub fn matched(given: Given<'_>, logical: LogicalType) -> Result<Option<Value>, 
             Ok(exact.and_then(|exact| number::decimal(&exact, limits).ok()))
         }
         LogicalType::Date | LogicalType::Timestamp(Some(_)) => stored(given, logical).map(Some),
+        LogicalType::Varchar(_) | LogicalType::Char(_) | LogicalType::Text => {
+            let value = Value::Text(text_of(given, logical)?.to_owned());
+            check_ending(&value).map(|()| Some(value))
+        }
+        _ => Err(not_supported(logical)),
+    }
+}
+
+/// Checks a text that is stored where texts are compared by their bytes.
+///
+/// # Errors
+/// 22P02: it ends with a blank, which counts for some of the servers' binary collations and not for
+/// others.
+pub fn check_ending(value: &Value) -> Result<(), ValueError> {
+    match value {
+        Value::Text(text) if text.ends_with(' ') => Err(ValueError::new(
+            SqlState::INVALID_TEXT_REPRESENTATION,
+            "a text that ends with a blank, where texts are compared: it would be equal to one \
+             without it or not, depending on the collation. Remove the blank"
+                .to_owned(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The value by which a column of numbers, dates or moments is compared for order with a constant.
+/// It need not be one of the column.
+///
+/// # Errors
+/// As those of [`matched`].
+pub fn bound(given: Given<'_>, logical: LogicalType) -> Result<Value, ValueError> {
+    match logical {
+        LogicalType::SmallInt
+        | LogicalType::Integer
+        | LogicalType::BigInt
+        | LogicalType::Numeric(Some(_)) => {
+            let number = number::read(digits(given, logical)?, logical)?;
+            number::check_compared(&number, matches!(given, Given::Text(_)), logical)?;
+            Ok(Value::Numeric(number))
+        }
+        LogicalType::Date | LogicalType::Timestamp(Some(_)) => stored(given, logical),
         _ => Err(not_supported(logical)),
     }
 }
@@ -146,6 +199,10 @@ pub fn text(value: &Value, logical: LogicalType) -> Result<Vec<u8>, ValueError> 
         (Value::Text(text), LogicalType::Varchar(_) | LogicalType::Text) => {
             text.clone_into(&mut out);
         }
+        (Value::Text(text), LogicalType::Char(_)) => {
+            text.trim_end_matches(' ').clone_into(&mut out);
+        }
+        (Value::Float(number), LogicalType::Double) => number::write_double(*number, &mut out),
         (Value::Bytes(bytes), LogicalType::Bytes) => return Ok(bytes.clone()),
         (Value::Date(day), LogicalType::Date) => datetime::write_date((*day).into(), &mut out),
         (Value::Timestamp(time_us), LogicalType::Timestamp(Some(digits))) => {

@@ -7,6 +7,9 @@ const PRECISION_MAX: u16 = 38;
 /// The longest `varchar`, of letters of four bytes.
 const VARCHAR_MAX: u32 = 16_383;
 
+/// The longest `char`.
+const CHAR_MAX: u32 = 255;
+
 /// What a type is called in MySQL; None: none that the proxy protects there.
 pub fn name_of_type(logical: LogicalType) -> Option<String> {
     Some(match logical {
@@ -16,6 +19,8 @@ pub fn name_of_type(logical: LogicalType) -> Option<String> {
         LogicalType::Numeric(Some((precision @ ..=PRECISION_MAX, scale @ ..=30))) => {
             format!("decimal({precision},{scale})")
         }
+        LogicalType::Double => "double".to_owned(),
+        LogicalType::Char(letters @ 1..=CHAR_MAX) => format!("char({letters})"),
         LogicalType::Varchar(Some(letters @ 1..=VARCHAR_MAX)) => format!("varchar({letters})"),
         LogicalType::Text => "text".to_owned(),
         LogicalType::Bytes => "blob".to_owned(),

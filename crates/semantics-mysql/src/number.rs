@@ -71,3 +71,37 @@ pub fn check_compared(
         false => Ok(()),
     }
 }
+
+/// A floating-point number of the digits of a constant.
+pub fn double(text: &str) -> Result<Value, ValueError> {
+    let logical = LogicalType::Double;
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let is_plain = unsigned.starts_with(|own: char| own.is_ascii_digit())
+        && unsigned.ends_with(|own: char| own.is_ascii_digit())
+        && unsigned
+            .bytes()
+            .all(|own| own.is_ascii_digit() || own == b'.');
+    let number = text.parse::<f64>().ok().filter(|own| own.is_finite());
+    match number.filter(|_| is_plain) {
+        Some(number) => Ok(Value::Float(number)),
+        None => Err(not_understood(logical)),
+    }
+}
+
+/// Places before and behind the point, within which the server writes no exponent (`my_gcvt`).
+const PLACES_MAX: i32 = 15;
+
+/// Writes the shortest digits that stand for the number.
+pub fn write_double(number: f64, out: &mut String) {
+    use std::fmt::Write as _;
+
+    let written = format!("{number:e}");
+    let (digits, exponent) = written.split_once('e').unwrap_or((&written, "0"));
+    // The number is 0.digits times ten to this.
+    let point = exponent.parse::<i32>().unwrap_or(0) + 1;
+    match number == 0.0 || (1 - PLACES_MAX..=PLACES_MAX).contains(&point) {
+        true => write!(out, "{number}"),
+        false => write!(out, "{digits}e{}", point - 1),
+    }
+    .expect("a String takes everything");
+}

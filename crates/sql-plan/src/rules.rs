@@ -44,6 +44,9 @@ pub struct ColumnRule {
     /// `DEFAULT` of the column, as an SQL literal or `CURRENT_TIMESTAMP`, or where its values are
     /// drawn from ([`Draws`]): the proxy fills it in.
     pub default: Option<String>,
+    /// The collation by which a text is compared and sorted, before MySQL and MariaDB: `binary`,
+    /// by its bytes. None: the server's own, which the proxy does not know.
+    pub collation: Option<String>,
     /// Allows `equality` or `order` on a type with few values, although they reveal the values.
     #[serde(default)]
     pub accept_leakage: bool,

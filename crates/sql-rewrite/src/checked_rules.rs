@@ -14,6 +14,16 @@ pub fn check_rules(rules: &Rules, has_finisher: bool) -> Result<(), Vec<RulesErr
     let mut errors = Vec::new();
     for (table, columns) in &rules.tables {
         for (column, rule) in columns {
+            if rule.collation.is_some() {
+                errors.push(RulesError::Column {
+                    table: table.clone(),
+                    column: column.clone(),
+                    problem: "has a collation, which only rules before MySQL and MariaDB have: \
+                              remove it; PostgreSQL's equality is that of bytes"
+                        .to_owned(),
+                });
+                continue;
+            }
             let problem = match table_checks::read_all(column, rule.logical, &rule.checks) {
                 Err(wrong) => wrong,
                 Ok(checks) if checks.is_empty() || has_finisher => continue,

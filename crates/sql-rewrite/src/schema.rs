@@ -219,6 +219,8 @@ pub struct CatalogueFacts {
     pub information_columns: Vec<String>,
     /// Columns of indexes that are protected: number of the index, number of the column in it.
     pub index_columns: Vec<(u32, i16, ColumnId)>,
+    /// Protected texts that are compared and sorted by their bytes, before MySQL.
+    pub binary_texts: Vec<ColumnId>,
     /// What queries need that are left to a finisher.
     pub finisher: FinisherFacts,
 }

@@ -331,8 +331,16 @@ pub(crate) fn of_statement(statement: &Statement, schema: &Schema) -> Result<Pla
 
 fn planned(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
     if schema.dialect.leaves_all_to_the_server() && has_rows(statement) {
-        let (translated, effects) = translate(statement, schema)?;
-        return Ok(Plan::One(translated, effects));
+        return match (translate(statement, schema), statement) {
+            (Ok((translated, effects)), _) => Ok(Plan::One(translated, effects)),
+            (Err(refusal), Statement::Update(update)) => {
+                mysql::modify::of_update(update, schema).map_err(|other| worse(refusal, other))
+            }
+            (Err(refusal), Statement::Query(query)) => {
+                mysql::finish::of_query(query, schema).map_err(|other| worse(refusal, other))
+            }
+            (Err(refusal), _) => Err(refusal),
+        };
     }
     match statement {
         Statement::Query(query) => match translate(statement, schema) {

@@ -307,6 +307,7 @@ fn rule(
         domain: None,
         bits: None,
         default,
+        collation: None,
         accept_leakage: false,
         checks,
     }

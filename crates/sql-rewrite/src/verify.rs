@@ -23,6 +23,7 @@ mod expression;
 mod inserted;
 mod label;
 mod merged;
+mod mysql;
 mod names;
 mod query;
 mod sequences;
@@ -83,6 +84,7 @@ pub(crate) fn check(plan: &Plan, schema: &Schema) -> Result<(), Doubt> {
         }
         Plan::ReadModifyWrite(modify) => of_modify(modify, schema),
         Plan::Finish(finish) => {
+            mysql::check_finish(finish, schema)?;
             let mut labels = Labels::new(schema);
             let columns = of_translated(&finish.fetch, &mut labels)?;
             check_outputs(&finish.fetch.outputs, &columns, &labels)?;
@@ -178,6 +180,7 @@ fn hidden_by_finisher(query: &FinisherQuery, labels: &mut Labels) -> Result<Vec<
 }
 
 fn of_modify(modify: &ReadModifyWrite, schema: &Schema) -> Result<(), Doubt> {
+    mysql::check_modify(modify, schema)?;
     let mut labels = Labels::new(schema);
     let columns = of_translated(&modify.read, &mut labels)?;
     let outputs: Vec<Label> = columns.labels().cloned().collect();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use workloads::tpcc::Isolation;
 use workloads::tpcc::population::Row;
-use workloads::tpcc::schema::Table;
+use workloads::tpcc::schema::{INDEX, TABLES, Table};
 use workloads::tpcc::statements::Statement;
 use workloads::tpcc::value::{Decimal, Value};
 
@@ -55,6 +55,18 @@ pub trait Terminal: Send {
     ///
     /// If it fails.
     fn define(&mut self, statement: &str) -> Result<(), EngineError>;
+
+    /// Creates the tables with their indexes.
+    ///
+    /// # Errors
+    ///
+    /// If it fails.
+    fn define_tables(&mut self) -> Result<(), EngineError> {
+        for table in &TABLES {
+            self.define(&table.ddl())?;
+        }
+        self.define(INDEX)
+    }
 
     /// Inserts rows.
     ///

@@ -3,6 +3,7 @@
 
 mod canary;
 mod differential;
+mod drawn;
 mod lab;
 mod refusals;
 mod sessions;

@@ -141,11 +141,12 @@ fn nobody_is_taken_for_the_user_of_the_proxy() {
 fn a_proxy_that_would_not_do_what_is_asked_does_not_start() {
     let without_database = "[columns.person]\nname = { type = \"text\" }\n";
     let without_key = "[columns.\"shop.person\"]\nname = { type = \"text\" }\n";
-    let in_order = "[columns.\"shop.person\"]\nage = { type = \"integer\", mode = \"order\" }\n";
+    let by_collation =
+        "[columns.\"shop.person\"]\nname = { type = \"text\", mode = \"equality\" }\n";
     for (more, wanted) in [
         (without_database, "needs the database before the table"),
         (without_key, "there is no key"),
-        (in_order, "has mode order"),
+        (by_collation, "add collation = \"binary\""),
         ("logins = \"users\"", "logins is for PostgreSQL"),
         ("socket = \"/tmp\"", "the path of the socket itself"),
     ] {

@@ -29,7 +29,10 @@ use crate::refusal::Refusal;
 mod carried;
 mod columns;
 mod errors;
+mod fetching;
 mod fill;
+mod finishing;
+mod modifying;
 mod preparing;
 mod question;
 mod reply;
@@ -40,6 +43,8 @@ mod values;
 mod view;
 mod warnings;
 
+use finishing::Finishing;
+use modifying::{Modifying, Taken};
 use preparing::Preparing;
 use question::{Answered, Question};
 use reply::Reply;
@@ -68,6 +73,10 @@ enum Work {
     Replying(Box<Reply>, bool),
     /// The answer to a planned statement that is prepared.
     Preparing(Box<Preparing>),
+    /// The answer to a step of an `UPDATE` that the proxy computes for.
+    Modifying(Box<Modifying>),
+    /// The rows of a query that the proxy finishes.
+    Finishing(Box<Finishing>),
 }
 
 /// A command that has passed to the server.
@@ -134,7 +143,11 @@ impl Protected {
     pub(super) fn reads_answer(&self) -> bool {
         matches!(
             self.work,
-            Work::Asking(_) | Work::Replying(..) | Work::Preparing(_)
+            Work::Asking(_)
+                | Work::Replying(..)
+                | Work::Preparing(_)
+                | Work::Modifying(_)
+                | Work::Finishing(_)
         )
     }
 
@@ -143,6 +156,8 @@ impl Protected {
         match &self.work {
             Work::Replying(reply, _) => Some(reply.sequence),
             Work::Preparing(preparing) => Some(preparing.sequence),
+            Work::Modifying(modifying) => Some(modifying.sequence),
+            Work::Finishing(finishing) => Some(finishing.sequence),
             Work::Nothing | Work::Asking(_) | Work::Passing(_) => {
                 self.pending.as_ref().map(|pending| pending.sequence)
             }
@@ -262,6 +277,50 @@ impl Protected {
                 }
                 Ok(())
             }
+            Work::Modifying(_) | Work::Finishing(_) => self.stepped(packet, reach),
+        }
+    }
+
+    /// Takes a payload of the server for what has several steps.
+    fn stepped(&mut self, packet: (Header, &[u8]), reach: &mut Reach<'_>) -> Result<(), Refusal> {
+        let capabilities = reach.capabilities;
+        match &mut self.work {
+            Work::Modifying(modifying) => {
+                let status = &mut *reach.status;
+                let taken = modifying.take(packet, (capabilities, status), &self.settings);
+                if modifying.is_damaged {
+                    add(&self.view.shared().counters().values_damaged, 1);
+                }
+                let sequence = modifying.sequence;
+                match taken? {
+                    Taken::More => {}
+                    Taken::Sends(command) => {
+                        self.send(|out| out.extend_from_slice(&command), reach);
+                    }
+                    Taken::Answers(answer) => {
+                        let mut sequence = sequence;
+                        packet::write_bytes(&answer, &mut sequence, reach.to_client);
+                        self.work = Work::Nothing;
+                    }
+                    Taken::Fails(refusal) => self.refuse_as(refusal, sequence, reach),
+                }
+                Ok(())
+            }
+            Work::Finishing(finishing) => {
+                let status = &mut *reach.status;
+                let taken = finishing.take(packet, (capabilities, status), reach.to_client);
+                if finishing.is_damaged {
+                    add(&self.view.shared().counters().values_damaged, 1);
+                }
+                let sequence = finishing.sequence;
+                match taken? {
+                    None => {}
+                    Some(Ok(())) => self.work = Work::Nothing,
+                    Some(Err(refusal)) => self.refuse_as(refusal, sequence, reach),
+                }
+                Ok(())
+            }
+            _ => Ok(()),
         }
     }
 
@@ -359,7 +418,11 @@ impl Protected {
         let changes_schema = match &self.work {
             Work::Replying(_, changes_schema) => *changes_schema,
             Work::Passing(passing) => passing.changes_schema,
-            Work::Nothing | Work::Asking(_) | Work::Preparing(_) => false,
+            Work::Nothing
+            | Work::Asking(_)
+            | Work::Preparing(_)
+            | Work::Modifying(_)
+            | Work::Finishing(_) => false,
         };
         if changes_schema {
             self.shared().forget_all();

@@ -46,6 +46,7 @@ impl Rules {
                     check_mode(rule),
                     check_bits(rule),
                     check_leakage(rule),
+                    check_collation(rule),
                     check_domain_name(rule),
                     check_default(rule),
                     check_names_of_checks(rule),
@@ -207,6 +208,21 @@ fn check_mode(rule: &ColumnRule) -> Result<(), String> {
                  returns"
             )),
         },
+    }
+}
+
+fn check_collation(rule: &ColumnRule) -> Result<(), String> {
+    match rule.collation.as_deref() {
+        None => Ok(()),
+        Some(_) if !rule.logical.is_text() => Err(format!(
+            "{} has no collation: only texts are compared by one",
+            rule.logical
+        )),
+        Some("binary") => Ok(()),
+        Some(other) => Err(format!(
+            "collation {other:?} is not supported: write collation = \"binary\", with which texts \
+             are equal if their bytes are"
+        )),
     }
 }
 

@@ -7,8 +7,10 @@
 //! table without its name ([`statement`]).
 
 pub(crate) mod ddl;
+pub(crate) mod finish;
 mod kinds;
 pub(crate) mod lexer;
+pub(crate) mod modify;
 pub(crate) mod names;
 pub(crate) mod parse;
 pub mod schema;

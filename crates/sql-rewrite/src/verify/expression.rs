@@ -104,6 +104,7 @@ impl Verifier<'_, '_> {
     fn hole(&mut self, name: &str) -> Result<Label, Doubt> {
         let hole = self.filling(name);
         let hole = hole.ok_or_else(|| Doubt(format!("nothing fills {name}")))?;
+        super::mysql::check_compared(hole, self.labels.schema)?;
         match (hole.form, &hole.source) {
             (Form::Sealed(column, Purpose::Store), _) => Ok(Label::sealed(column)),
             (Form::SealedArray(column, Purpose::Store), _) => Ok(Label::sealed_array(column)),
@@ -253,6 +254,9 @@ impl Verifier<'_, '_> {
         use BinaryOperator as B;
         match operator {
             B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq => {
+                self.compare(left, right, scope)
+            }
+            B::Spaceship if super::mysql::is_given(right, self.holes, self.dialect()) => {
                 self.compare(left, right, scope)
             }
             B::And | B::Or => {
@@ -452,6 +456,9 @@ impl Verifier<'_, '_> {
             },
             ("nullif", [one, other]) => {
                 self.labels.meet(one, other)?;
+                Ok(one.clone())
+            }
+            ("min" | "max", [one]) if super::mysql::is_extreme(one, self.labels.schema) => {
                 Ok(one.clone())
             }
             _ => Err(Doubt(format!("function {name:?} of ciphertext"))),

@@ -172,11 +172,11 @@ fn endings() -> Vec<Statement> {
 
 /// What a client sees of an answer.
 #[derive(Debug, PartialEq)]
-struct Answer {
-    columns: Vec<String>,
-    rows: Vec<Vec<Value>>,
-    counts: (u64, Option<u64>, u16, String),
-    error: Option<u16>,
+pub struct Answer {
+    pub columns: Vec<String>,
+    pub rows: Vec<Vec<Value>>,
+    pub counts: (u64, Option<u64>, u16, String),
+    pub error: Option<u16>,
 }
 
 fn column(column: &Column) -> String {
@@ -199,6 +199,7 @@ fn failed(error: &mysql::Error) -> Answer {
     let mysql::Error::MySqlError(error) = error else {
         panic!("{error}");
     };
+    println!("{error}");
     Answer {
         columns: Vec::new(),
         rows: Vec::new(),
@@ -213,17 +214,19 @@ macro_rules! read {
             Err(error) => failed(&error),
             Ok(mut result) => {
                 let columns = result.columns().as_ref().iter().map(column).collect();
+                // They are gone once rows have been looked for.
+                let counts = (
+                    result.affected_rows(),
+                    result.last_insert_id(),
+                    result.warnings(),
+                    result.info_str().into_owned(),
+                );
                 let rows = result.by_ref().map(|row| row.map(|row| row.unwrap()));
                 let rows = rows.collect::<Result<Vec<_>, _>>();
                 Answer {
                     columns,
                     rows: rows.expect("rows"),
-                    counts: (
-                        result.affected_rows(),
-                        result.last_insert_id(),
-                        result.warnings(),
-                        result.info_str().into_owned(),
-                    ),
+                    counts,
                     error: None,
                 }
             }
@@ -231,11 +234,11 @@ macro_rules! read {
     };
 }
 
-fn as_text(connection: &mut Conn, text: &str) -> Answer {
+pub fn as_text(connection: &mut Conn, text: &str) -> Answer {
     read!(connection.query_iter(text))
 }
 
-fn prepared(connection: &mut Conn, text: &str, values: Vec<Value>) -> Answer {
+pub fn prepared(connection: &mut Conn, text: &str, values: Vec<Value>) -> Answer {
     let values = match values.is_empty() {
         true => Params::Empty,
         false => Params::Positional(values),

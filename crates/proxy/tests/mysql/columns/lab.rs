@@ -45,6 +45,11 @@ pub struct Lab {
 impl Lab {
     /// None: the server is not installed.
     pub fn start(brand: Brand) -> Option<Self> {
+        Self::with(brand, RULES, &TABLES)
+    }
+
+    /// With rules and tables of a test's own.
+    pub fn with(brand: Brand, rules: &str, tables: &[&str]) -> Option<Self> {
         if !brand.is_installed() {
             println!("left out: {brand:?} is not installed");
             return None;
@@ -61,14 +66,14 @@ impl Lab {
         );
         let arguments = ["--general-log=1", "--general-log-file=general.log"];
         let server = MySql::start(brand, &arguments, &[], &sql);
-        let proxy = Proxy::start(&server, RULES);
+        let proxy = Proxy::start(&server, rules);
         let mut lab = Self {
             ours: connect(proxy.port(), "shop"),
             theirs: connect(server.port(), "twin"),
             proxy,
             server,
         };
-        for table in TABLES {
+        for table in tables {
             lab.theirs.query_drop(table).expect(table);
             lab.ours.query_drop(table).expect(table);
         }

@@ -168,7 +168,7 @@ fn the_program_mariadb_sees_plain_values() {
         said.assert_says("anna\t1\tNULL\nberta\tNULL\tNULL");
         let said = lab
             .proxy
-            .run("nat", &["--ssl"], "SELECT MAX(number) FROM person");
+            .run("nat", &["--ssl"], "SELECT MAX(name) FROM person");
         said.assert_fails(1235);
     }
 }

@@ -4,15 +4,19 @@ use std::sync::Arc;
 
 use session_core::StatementError;
 use session_core::plans::TextPlan;
+use sql_plan::Effects;
 use wire_mysql::command::{Command, Fetch, kind, write_text};
 use wire_mysql::execute::Head;
 
+use super::fill::{self, Made};
+use super::finishing::{Finishing, finish_of};
+use super::modifying::{Modifying, takes_steps};
 use super::preparing::Preparing;
 use super::reply::Reply;
-use super::statements::{Kind, Prepared, execution, translated};
+use super::statements::{Bindings, Kind, Prepared, translated};
 use super::texts::{self, Decision};
 use super::warnings;
-use super::{Passing, Pending, Protected, Reach, Work, fill};
+use super::{Passing, Pending, Protected, Reach, Work};
 use crate::refusal::{Reason, Refusal};
 
 impl Protected {
@@ -89,8 +93,11 @@ impl Protected {
         let decided = self.decide(text).and_then(|decision| match decision {
             Decision::Passes(effects) => Ok((None, effects)),
             Decision::Planned(plan) => {
+                if takes_steps(&plan) {
+                    return Ok((Some((plan, String::new())), Effects::default()));
+                }
                 let own = translated(&plan).ok_or_else(StatementError::other_plan)?;
-                let text = fill::text(own, &plan.loaded)?;
+                let text = fill::text(own, &plan.loaded, Made::default())?;
                 let effects = plan.planned[0].plan.effects().clone();
                 Ok((Some((plan, text)), effects))
             }
@@ -98,8 +105,14 @@ impl Protected {
         match decided {
             Err(error) => self.refuse(&error, pending.sequence, reach),
             Ok((None, effects)) => self.pass_with(&effects, pending, None, reach),
+            Ok((Some((plan, _)), _)) if takes_steps(&plan) => {
+                self.take_steps((plan, None), pending.sequence, reach);
+            }
             Ok((Some((plan, text)), effects)) => {
                 self.send(|out| write_text(kind::QUERY, text.as_bytes(), out), reach);
+                if finish_of(&plan).is_some() {
+                    return self.finish((plan, None), pending.sequence);
+                }
                 self.reply(plan, effects.changes_schema, false, pending.sequence);
             }
         }
@@ -192,15 +205,63 @@ impl Protected {
         let Some(settings) = &self.settings else {
             return Ok(());
         };
-        match execution(prepared, (number, body), settings)? {
+        let bindings = match Bindings::take(prepared, (number, body))? {
+            Ok(bindings) => bindings,
+            Err(error) => {
+                self.refuse(&error, pending.sequence, reach);
+                return Ok(());
+            }
+        };
+        if takes_steps(&plan) {
+            self.take_steps((plan, Some(bindings)), pending.sequence, reach);
+            return Ok(());
+        }
+        let (Kind::Planned(_, slots), Some(own)) = (&prepared.kind, translated(&plan)) else {
+            return Ok(());
+        };
+        match bindings.command((&plan, own, slots), settings, Made::default())? {
             Err(error) => self.refuse(&error, pending.sequence, reach),
             Ok(command) => {
                 let changes_schema = plan.planned[0].plan.effects().changes_schema;
                 self.send(|out| out.extend_from_slice(&command), reach);
-                self.reply(plan, changes_schema, true, pending.sequence);
+                match finish_of(&plan).is_some() {
+                    true => self.finish((plan, Some(bindings)), pending.sequence),
+                    false => self.reply(plan, changes_schema, true, pending.sequence),
+                }
             }
         }
         Ok(())
+    }
+
+    /// Waits for the rows of a query that the proxy finishes.
+    fn finish(&mut self, sent: (Arc<TextPlan>, Option<Bindings>), sequence: u8) {
+        let Some(settings) = &self.settings else {
+            return;
+        };
+        let shared = self.shared();
+        let limits = (shared.finish_rows_max(), shared.finish_bytes_max());
+        let finishing = Finishing::new(sent, settings.results, limits, sequence);
+        self.work = Work::Finishing(Box::new(finishing));
+    }
+
+    /// Begins a statement of several steps.
+    fn take_steps(
+        &mut self,
+        (plan, bindings): (Arc<TextPlan>, Option<Bindings>),
+        sequence: u8,
+        reach: &mut Reach<'_>,
+    ) {
+        let Some(settings) = &self.settings else {
+            return;
+        };
+        let size_max = self.shared().finish_bytes_max();
+        match Modifying::begin((plan, bindings), (settings, size_max), sequence) {
+            Err(error) => self.refuse(&error, sequence, reach),
+            Ok((modifying, text)) => {
+                self.send(|out| write_text(kind::QUERY, text.as_bytes(), out), reach);
+                self.work = Work::Modifying(Box::new(modifying));
+            }
+        }
     }
 
     /// Checks that a prepared statement still means what it did, where the schema or the settings

@@ -52,16 +52,20 @@ pub(super) fn check_plain(column: &Column<'_>, schema: &Schema) -> Result<(), St
 /// It is another column.
 pub(super) fn shown<'a>(
     column: Column<'a>,
-    own: &ProtectedColumn,
+    (schema, id): (&Schema, ColumnId),
     results: Results,
 ) -> Result<Column<'a>, StatementError> {
-    let is_same = column
-        .original_name
-        .eq_ignore_ascii_case(own.column.as_bytes())
-        && column
-            .original_table
-            .eq_ignore_ascii_case(own.table.as_bytes())
-        && column.schema.eq_ignore_ascii_case(own.schema.as_bytes());
+    let own = schema.column(id);
+    // MIN and MAX have no column of their own. Their value opens only if it is of this domain.
+    let is_computed = column.original_name.is_empty() && column.original_table.is_empty();
+    let is_same = is_computed
+        || column
+            .original_name
+            .eq_ignore_ascii_case(own.column.as_bytes())
+            && column
+                .original_table
+                .eq_ignore_ascii_case(own.table.as_bytes())
+            && column.schema.eq_ignore_ascii_case(own.schema.as_bytes());
     if !is_same {
         return Err(other_answer(
             own,
@@ -79,7 +83,13 @@ pub(super) fn shown<'a>(
         ));
     }
     let kept = column.flags & !(flag::BLOB | flag::BINARY);
-    let form = form(own.logical, results);
+    let mut form = form(own.logical, results);
+    if is_computed {
+        form = form.of_function(own.logical, schema, results);
+    }
+    if schema.catalogue.binary_texts.contains(&id) {
+        form.flags |= flag::BINARY;
+    }
     Ok(Column {
         character_set: form.character_set,
         length: form.length,
@@ -88,6 +98,59 @@ pub(super) fn shown<'a>(
         decimals: form.decimals,
         ..column
     })
+}
+
+/// What the client sees of a column that the proxy computes.
+pub(super) fn computed<'a>(
+    name: &'a str,
+    (logical, schema): (LogicalType, &Schema),
+    results: Results,
+    not_null: bool,
+) -> Column<'a> {
+    let form = form(logical, results).of_function(logical, schema, results);
+    let length = match (logical, not_null) {
+        // A count.
+        (LogicalType::BigInt, true) => 21,
+        _ => form.length,
+    };
+    Column {
+        catalog: b"def",
+        schema: b"",
+        table: b"",
+        original_table: b"",
+        name: name.as_bytes(),
+        original_name: b"",
+        character_set: form.character_set,
+        length,
+        kind: form.kind,
+        flags: form.flags | if not_null { flag::NOT_NULL } else { 0 },
+        decimals: form.decimals,
+    }
+}
+
+impl Form {
+    /// What the server says of `MIN`, `MAX` or `SUM` instead of a column.
+    fn of_function(self, logical: LogicalType, schema: &Schema, results: Results) -> Self {
+        let is_mariadb = matches!(schema.dialect, Dialect::MySql(own) if own.is_mariadb);
+        if logical.is_moment() && !is_mariadb {
+            // MySQL takes it for a text.
+            return Self {
+                character_set: results.number,
+                length: self.length * results.letter_size(),
+                flags: 0,
+                ..self
+            };
+        }
+        let length = match logical {
+            LogicalType::Double => 23,
+            _ => self.length,
+        };
+        Self {
+            length,
+            flags: self.flags | flag::BINARY,
+            ..self
+        }
+    }
 }
 
 fn other_answer(own: &ProtectedColumn, what: &str) -> StatementError {
@@ -155,6 +218,12 @@ fn form(logical: LogicalType, results: Results) -> Form {
             let letters = letters.unwrap_or(u32::from(u16::MAX));
             text(FieldType::VAR_STRING, letters * results.letter_size(), 0)
         }
+        LogicalType::Char(letters) => text(FieldType::STRING, letters * results.letter_size(), 0),
+        LogicalType::Double => Form {
+            // No fixed number of digits.
+            decimals: 31,
+            ..number(FieldType::DOUBLE, 22)
+        },
         LogicalType::Text => {
             let length = u32::from(u16::MAX) * results.letter_size();
             text(FieldType::BLOB, length, flag::BLOB)

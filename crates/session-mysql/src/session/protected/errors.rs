@@ -47,6 +47,22 @@ fn code(state: SqlState) -> (u16, [u8; 5]) {
     }
 }
 
+/// An error of the server about a statement that has sealed values, without those.
+///
+/// # Errors
+/// It is no error.
+pub(super) fn without_sealed(payload: &[u8]) -> Result<Vec<u8>, Malformed> {
+    let error = ErrorPacket::read(payload)?;
+    let message = without_values(&error);
+    let shown = ErrorPacket {
+        message: &message,
+        ..error
+    };
+    let mut out = Vec::new();
+    shown.write(&mut out);
+    Ok(out)
+}
+
 /// Writes an error of the server about a statement that has sealed values, without those.
 ///
 /// # Errors
@@ -56,13 +72,7 @@ pub(super) fn write_without_values(
     sequence: &mut u8,
     out: &mut Vec<u8>,
 ) -> Result<(), Malformed> {
-    let error = ErrorPacket::read(payload)?;
-    let message = without_values(&error);
-    let shown = ErrorPacket {
-        message: &message,
-        ..error
-    };
-    packet::write(sequence, out, |out| shown.write(out));
+    packet::write_bytes(&without_sealed(payload)?, sequence, out);
     Ok(())
 }
 

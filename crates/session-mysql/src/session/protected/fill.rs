@@ -4,9 +4,9 @@
 use std::fmt::Write as _;
 
 use column_value::LogicalType;
-use semantics_mysql::{Given, matched, stored};
+use semantics_mysql::{Given, bound, check_ending, matched, stored};
 use session_core::{Loaded, StatementError};
-use sql_plan::{ColumnId, Form, Hole, Literal, Piece, Purpose, Source, Translated};
+use sql_plan::{ColumnId, Form, Hole, Literal, Mode, Piece, Purpose, Source, Translated};
 use sqlstate::SqlState;
 use wire_mysql::execute::ParameterType;
 use wire_mysql::value::{DateTime, FieldType, Value};
@@ -16,11 +16,59 @@ use super::settings::{Letters, Settings};
 /// Sealed, it is compared with, and equal to no value of a column: it is shorter than each.
 const NO_VALUE: &[u8] = &[2, 1];
 
+/// What fills holes beside constants and parameters.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Made<'a> {
+    /// Values that the proxy has computed, sealed.
+    pub(super) computed: &'a [Option<Vec<u8>>],
+    /// Sealed values that the server gave.
+    pub(super) given: &'a [Option<Vec<u8>>],
+}
+
+impl Made<'_> {
+    /// The sealed value of a hole. None: another source fills it.
+    pub(super) fn find(&self, source: &Source) -> Option<Option<Vec<u8>>> {
+        match source {
+            Source::Computed(number) => self.computed.get(*number).cloned(),
+            Source::Locator(number) => self.given.get(*number).cloned(),
+            _ => None,
+        }
+    }
+}
+
 /// The text that the server gets for a text without parameters.
 ///
 /// # Errors
 /// A constant is no value of its column, or the text has parameters.
-pub(super) fn text(translated: &Translated, loaded: &Loaded) -> Result<String, StatementError> {
+pub(super) fn text(
+    translated: &Translated,
+    loaded: &Loaded,
+    made: Made<'_>,
+) -> Result<String, StatementError> {
+    text_with(translated, |hole| {
+        Ok(Written::Sealed(match made.find(&hole.source) {
+            Some(sealed) => sealed,
+            None => literal(hole, loaded)?,
+        }))
+    })
+}
+
+/// What is written in the place of a hole.
+pub(super) enum Written {
+    /// A sealed value. None: NULL.
+    Sealed(Option<Vec<u8>>),
+    /// A constant in clear, as it stands in SQL.
+    Plain(String),
+}
+
+/// The text of a statement with what `fill` writes for its holes.
+///
+/// # Errors
+/// The first of `fill`.
+pub(super) fn text_with(
+    translated: &Translated,
+    fill: impl Fn(&Hole) -> Result<Written, StatementError>,
+) -> Result<String, StatementError> {
     let mut text = String::new();
     for piece in &translated.template.pieces {
         let hole = match piece {
@@ -30,18 +78,50 @@ pub(super) fn text(translated: &Translated, loaded: &Loaded) -> Result<String, S
             }
             Piece::Hole(number) => &translated.holes[*number],
         };
-        match literal(hole, loaded)? {
-            None => text.push_str("NULL"),
-            Some(sealed) => {
+        match fill(hole)? {
+            Written::Sealed(None) => text.push_str("NULL"),
+            Written::Sealed(Some(sealed)) => {
                 text.push_str("x'");
                 for byte in sealed {
                     write!(text, "{byte:02x}").expect("a String takes everything");
                 }
                 text.push('\'');
             }
+            Written::Plain(constant) => text.push_str(&constant),
         }
     }
     Ok(text)
+}
+
+/// A parameter in clear as a constant of SQL that means the same, whatever the SQL mode.
+///
+/// # Errors
+/// There is none for sure.
+pub(super) fn constant(bound: &Bound<'_>) -> Result<String, StatementError> {
+    let signed = |signed: i64, unsigned: u64| match bound.kind.is_unsigned {
+        true => unsigned.to_string(),
+        false => signed.to_string(),
+    };
+    let is_plain = |byte: &u8| (b' '..0x7f).contains(byte) && !matches!(byte, b'\'' | b'\\');
+    let is_binary = matches!(
+        bound.kind.kind,
+        FieldType::TINY_BLOB | FieldType::MEDIUM_BLOB | FieldType::LONG_BLOB | FieldType::BLOB
+    );
+    match bound.value {
+        Value::Null => Ok("NULL".to_owned()),
+        Value::Tiny(bits) => Ok(signed((bits as i8).into(), bits.into())),
+        Value::Short(bits) => Ok(signed((bits as i16).into(), bits.into())),
+        Value::Long(bits) => Ok(signed((bits as i32).into(), bits.into())),
+        Value::LongLong(bits) => Ok(signed(bits as i64, bits)),
+        Value::Bytes(bytes) if !is_binary && bytes.iter().all(is_plain) => {
+            Ok(format!("'{}'", String::from_utf8_lossy(bytes)))
+        }
+        _ => Err(StatementError::unsupported(
+            "a parameter of this type in the condition of an UPDATE that computes protected \
+             columns",
+        )
+        .hint("Find the row by whole numbers, or by texts of letters of ASCII.")),
+    }
 }
 
 /// The text with `?` for each hole, and the hole of each of them.
@@ -77,7 +157,7 @@ pub(super) fn literal(hole: &Hole, loaded: &Loaded) -> Result<Option<Vec<u8>>, S
     seal(loaded, (column, purpose), given).map(Some)
 }
 
-fn without_values() -> StatementError {
+pub(super) fn without_values() -> StatementError {
     StatementError::statement(
         SqlState::SYNTAX_ERROR,
         "the text has parameters, and was not prepared",
@@ -92,9 +172,14 @@ fn seal(
 ) -> Result<Vec<u8>, StatementError> {
     let own = loaded.schema.column(column);
     let value = match purpose {
-        Purpose::Store => stored(given, own.logical).map(Some),
+        Purpose::Store => stored(given, own.logical).and_then(|value| {
+            if own.mode == Mode::Equality && !matches!(own.logical, LogicalType::Char(_)) {
+                check_ending(&value)?;
+            }
+            Ok(Some(value))
+        }),
         Purpose::Match => matched(given, own.logical),
-        Purpose::Bound => return Err(StatementError::other_plan()),
+        Purpose::Bound => bound(given, own.logical).map(Some),
     };
     let sealed = value.and_then(|value| {
         let mut out = Vec::new();
@@ -189,8 +274,12 @@ fn whole<'m>(
 fn decimal(number: f64, logical: LogicalType, memory: &mut String) -> Option<Given<'_>> {
     /// Beyond it the server writes an exponent, and digits may be others.
     const SIZE_MAX: f64 = 1e15;
-    let is_decimal = matches!(logical, LogicalType::Numeric(_));
-    if !is_decimal || !number.is_finite() || number.abs() >= SIZE_MAX {
+    let fits = match logical {
+        LogicalType::Numeric(_) => number.abs() < SIZE_MAX,
+        LogicalType::Double => true,
+        _ => false,
+    };
+    if !fits || !number.is_finite() {
         return None;
     }
     *memory = number.to_string();

@@ -10,6 +10,7 @@ use wire_mysql::{Capabilities, Malformed};
 
 use super::super::answers::{Need, Step, need};
 use super::errors::write_without_values;
+use super::finishing::{definitions, shown_columns};
 use super::reply::{check_count, definition};
 use super::settings::Results;
 use super::statements::{Kind, Prepared};
@@ -25,6 +26,8 @@ pub(super) struct Preparing {
     answer: Option<Answer>,
     /// What the server says of its first parameter: it says the same of all.
     parameter: Option<Vec<u8>>,
+    /// Definitions as they came.
+    raw: Vec<Vec<u8>>,
     /// Definitions for the client.
     columns: Vec<Vec<u8>>,
     /// The number of the client's next packet.
@@ -42,6 +45,7 @@ impl Preparing {
             results,
             answer: None,
             parameter: None,
+            raw: Vec::new(),
             columns: Vec::new(),
             sequence,
         }
@@ -109,6 +113,7 @@ impl Preparing {
             return Err(Malformed.into());
         };
         let shown = definition(payload, self.columns.len(), plan, self.results)?;
+        self.raw.push(payload.to_vec());
         self.columns.push(shown);
         Ok(())
     }
@@ -123,8 +128,14 @@ impl Preparing {
         let prepared = self.prepared.take().ok_or(Malformed)?;
         let found = self.answer.ok_or(Malformed)?;
         let parameters = prepared.parameters();
+        if let Kind::Planned(plan, _) = &prepared.kind
+            && shown_columns(plan).is_some()
+        {
+            self.columns = definitions(&self.raw, plan, self.results)?;
+        }
         let shown = Answer {
             parameters: u16::try_from(parameters).map_err(|_| Malformed)?,
+            columns: u16::try_from(self.columns.len()).map_err(|_| Malformed)?,
             ..found
         };
         let sequence = &mut self.sequence;

@@ -41,6 +41,7 @@ pub(super) struct Reply {
 pub(super) fn outputs(plan: &TextPlan) -> &[Output] {
     match plan.planned.first().map(|one| &one.plan) {
         Some(Plan::One(translated, _)) => &translated.outputs,
+        Some(Plan::Finish(finish)) => &finish.fetch.outputs,
         _ => &[],
     }
 }
@@ -59,7 +60,7 @@ pub(super) fn definition(
     let output = outputs(plan).get(index);
     let schema = &plan.loaded.schema;
     let mut shown = match output.and_then(sealed) {
-        Some(id) => columns::shown(column, schema.column(id), results),
+        Some(id) => columns::shown(column, (schema, id), results),
         None => columns::check_plain(&column, schema).map(|()| column),
     }
     .map_err(|error| refusal(&error))?;

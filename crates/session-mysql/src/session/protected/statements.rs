@@ -11,9 +11,10 @@ use wire_mysql::command::LongData;
 use wire_mysql::execute::{Execute, Head, NO_CURSOR, ParameterType, write};
 use wire_mysql::value::{FieldType, Value};
 
-use super::fill::{Bound, literal, parameter};
+use super::fill::{Bound, Made, literal, parameter};
 use super::settings::Settings;
 use crate::refusal::Refusal;
+use wire_mysql::Malformed;
 
 /// MariaDB: the statement that was prepared last.
 const LAST: u32 = u32::MAX;
@@ -81,6 +82,9 @@ impl Prepared {
 pub(super) fn translated(plan: &TextPlan) -> Option<&Translated> {
     match plan.planned.first().map(|one| &one.plan) {
         Some(Plan::One(translated, _)) => Some(translated),
+        // The client's statement stands for the one that writes.
+        Some(Plan::ReadModifyWrite(modify)) => Some(&modify.write),
+        Some(Plan::Finish(finish)) => Some(&finish.fetch),
         _ => None,
     }
 }
@@ -149,60 +153,94 @@ impl Statements {
     }
 }
 
-/// The command that executes the server's statement with the values of a command of the client's.
-///
-/// # Errors
-/// A value cannot be sealed. An error of the protocol ends the session.
-pub(super) fn execution(
-    prepared: &mut Prepared,
-    (number, body): (u32, &[u8]),
-    settings: &Settings,
-) -> Result<Result<Vec<u8>, StatementError>, Refusal> {
-    let Kind::Planned(plan, slots) = &prepared.kind else {
-        return Ok(Err(StatementError::other_plan()));
-    };
-    if std::mem::take(&mut prepared.is_too_long) {
-        let message = "the parameters of the statement are larger than max_message_bytes";
-        return Ok(Err(StatementError::limit(message)));
+/// The values of a command that executes a statement, kept as they came.
+#[derive(Debug)]
+pub(super) struct Bindings {
+    number: u32,
+    body: Box<[u8]>,
+    parameters: usize,
+    /// Types of the execution before.
+    types: Vec<ParameterType>,
+    long: HashMap<u16, Vec<u8>>,
+}
+
+/// Types and values of parameters.
+pub(super) type Values<'a> = (Vec<ParameterType>, Vec<Value<'a>>);
+
+impl Bindings {
+    /// Takes the values of a command for a statement of the server's.
+    ///
+    /// # Errors
+    /// Too much was sent before. An error of the protocol ends the session.
+    pub(super) fn take(
+        prepared: &mut Prepared,
+        (number, body): (u32, &[u8]),
+    ) -> Result<Result<Self, StatementError>, Refusal> {
+        if std::mem::take(&mut prepared.is_too_long) {
+            let message = "the parameters of the statement are larger than max_message_bytes";
+            return Ok(Err(StatementError::limit(message)));
+        }
+        let bindings = Self {
+            number,
+            body: body.into(),
+            parameters: prepared.parameters(),
+            types: prepared.types.clone(),
+            long: std::mem::take(&mut prepared.long),
+        };
+        let (types, _) = bindings.values()?;
+        prepared.types = types;
+        Ok(Ok(bindings))
     }
-    let long = &prepared.long;
-    let parameters = prepared.parameters();
-    let is_long = |index: usize| u16::try_from(index).is_ok_and(|own| long.contains_key(&own));
-    let execute = Execute::read(body, parameters, &prepared.types, is_long)?;
-    let values = execute.values.iter().enumerate();
-    let values: Vec<Value<'_>> = values
-        .map(|(index, value)| match value {
+
+    /// Types and values.
+    ///
+    /// # Errors
+    /// They are malformed.
+    pub(super) fn values(&self) -> Result<Values<'_>, Malformed> {
+        let is_long =
+            |index: usize| u16::try_from(index).is_ok_and(|own| self.long.contains_key(&own));
+        let execute = Execute::read(&self.body, self.parameters, &self.types, is_long)?;
+        let values = execute.values.iter().enumerate();
+        let values = values.map(|(index, value)| match value {
             Some(value) => *value,
             None => {
                 let index = u16::try_from(index).unwrap_or_default();
-                Value::Bytes(long.get(&index).map_or(&[], Vec::as_slice))
+                Value::Bytes(self.long.get(&index).map_or(&[], Vec::as_slice))
             }
-        })
-        .collect();
-    let Some(translated) = translated(plan) else {
-        return Ok(Err(StatementError::other_plan()));
-    };
-    let filled: Result<Vec<_>, StatementError> = slots
-        .iter()
-        .map(|slot| {
-            let hole = &translated.holes[*slot];
-            fill(hole, (&execute.types, &values), settings, plan)
-        })
-        .collect();
-    let written = filled.map(|filled| {
-        let mut out = Vec::new();
-        let head = Head {
-            statement: number,
-            // Rows come at once: those of a cursor would be the server's.
-            cursor: NO_CURSOR,
-        };
-        let filled = filled.iter().map(|(kind, own)| (*kind, own.value()));
-        write(head, filled, &mut out);
-        out
-    });
-    prepared.types = execute.types;
-    prepared.reset();
-    Ok(written)
+        });
+        Ok((execute.types, values.collect()))
+    }
+
+    /// The command that executes the server's statement of a plan, with these values.
+    ///
+    /// # Errors
+    /// A value cannot be sealed. An error of the protocol ends the session.
+    pub(super) fn command(
+        &self,
+        (plan, translated, slots): (&TextPlan, &Translated, &[usize]),
+        settings: &Settings,
+        made: Made<'_>,
+    ) -> Result<Result<Vec<u8>, StatementError>, Refusal> {
+        let (types, values) = self.values()?;
+        let filled: Result<Vec<_>, StatementError> = slots
+            .iter()
+            .map(|slot| {
+                let hole = &translated.holes[*slot];
+                fill(hole, (&types, &values), (settings, plan), made)
+            })
+            .collect();
+        Ok(filled.map(|filled| {
+            let mut out = Vec::new();
+            let head = Head {
+                statement: self.number,
+                // Rows come at once: those of a cursor would be the server's.
+                cursor: NO_CURSOR,
+            };
+            let filled = filled.iter().map(|(kind, own)| (*kind, own.value()));
+            write(head, filled, &mut out);
+            out
+        }))
+    }
 }
 
 /// What a parameter of the server's is filled with.
@@ -229,9 +267,12 @@ const OF_SEALED: ParameterType = ParameterType {
 fn fill<'a>(
     hole: &Hole,
     (types, values): (&[ParameterType], &[Value<'a>]),
-    settings: &Settings,
-    plan: &TextPlan,
+    (settings, plan): (&Settings, &TextPlan),
+    made: Made<'_>,
 ) -> Result<(ParameterType, Filled<'a>), StatementError> {
+    if let (Form::Sealed(..), Some(sealed)) = (hole.form, made.find(&hole.source)) {
+        return Ok((OF_SEALED, Filled::Sealed(sealed)));
+    }
     let bound = |number: usize| {
         let both = types.get(number).zip(values.get(number));
         let both = both.map(|(kind, value)| Bound {

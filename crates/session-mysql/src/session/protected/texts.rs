@@ -98,10 +98,12 @@ pub(super) fn decide(
         });
     };
     let plan = shared.plan(loaded, text)?;
-    let translated = match &plan.planned[..] {
+    let parts = match &plan.planned[..] {
         [one] => match &one.plan {
             Plan::Pass(effects) => return Ok(Decision::Passes(effects.clone())),
-            Plan::One(translated, _) => translated,
+            Plan::One(translated, _) => vec![translated],
+            Plan::ReadModifyWrite(modify) => vec![&modify.read, &modify.write],
+            Plan::Finish(finish) => vec![&finish.fetch],
             _ => return Err(StatementError::other_plan()),
         },
         _ => return Err(StatementError::other_plan()),
@@ -117,7 +119,9 @@ pub(super) fn decide(
         )
         .hint("Use SET NAMES utf8mb4."));
     }
-    check_plan(translated, settings, loaded)?;
+    for translated in parts {
+        check_plan(translated, settings, loaded)?;
+    }
     Ok(Decision::Planned(plan))
 }
 
@@ -127,8 +131,8 @@ fn check_plan(
     settings: &Settings,
     loaded: &Loaded,
 ) -> Result<(), StatementError> {
-    let is_known = |output: &Output| !output.hidden && output.shown_as.is_none();
-    let fills = |source: &Source| matches!(source, Source::Parameter(_) | Source::Literal(_));
+    let is_known = |output: &Output| output.shown_as.is_none();
+    let fills = |source: &Source| !matches!(source, Source::Calculated(..));
     let holes = translated.holes.iter();
     let mut holes = holes.map(|hole| match hole.form {
         Form::Plain => matches!(hole.source, Source::Parameter(_)),

@@ -31,18 +31,54 @@ impl Opened {
         let own = loaded.schema.column(column);
         let unopened = || StatementError::unopened(own);
         let value = loaded.sealer.open(column, sealed).ok_or_else(unopened)?;
-        let logical = own.logical;
+        Self::with(
+            value,
+            own.logical,
+            results,
+            (unopened, || unwritten(loaded, column)),
+        )
+    }
+
+    /// A value that the proxy has computed.
+    ///
+    /// # Errors
+    /// It is none of the type.
+    pub(super) fn of(
+        value: Value,
+        logical: LogicalType,
+        results: Results,
+    ) -> Result<Self, StatementError> {
+        let wrong = || StatementError::defect("a computed value is none of its type");
+        Self::with(value, logical, results, (wrong, wrong))
+    }
+
+    fn with(
+        value: Value,
+        logical: LogicalType,
+        results: Results,
+        (unopened, unwritten): (impl Fn() -> StatementError, impl Fn() -> StatementError),
+    ) -> Result<Self, StatementError> {
         let mut text = semantics_mysql::text(&value, logical).map_err(|_| unopened())?;
         if let Value::Text(own) = &value
             && !results.letters.has(own)
         {
-            text = shortened(own, results.letters).ok_or_else(|| unwritten(loaded, column))?;
+            text = shortened(own, results.letters).ok_or_else(unwritten)?;
         }
         Ok(Self {
             value,
             logical,
             text,
         })
+    }
+
+    /// The value itself.
+    pub(super) fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// Its type.
+    pub(super) fn logical(&self) -> LogicalType {
+        self.logical
     }
 
     /// Its text.
@@ -56,6 +92,7 @@ impl Opened {
             (Value::Integer(number), LogicalType::SmallInt) => WireValue::Short(*number as u16),
             (Value::Integer(number), LogicalType::Integer) => WireValue::Long(*number as u32),
             (Value::Integer(number), LogicalType::BigInt) => WireValue::LongLong(*number as u64),
+            (Value::Float(number), LogicalType::Double) => WireValue::Double(*number),
             (Value::Date(day), _) => WireValue::DateTime(date(i64::from(*day))),
             (Value::Timestamp(time_us), _) => WireValue::DateTime(moment(*time_us)),
             _ => WireValue::Bytes(&self.text),

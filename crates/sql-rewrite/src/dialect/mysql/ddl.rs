@@ -68,7 +68,7 @@ fn of_create(create: &CreateTable, schema: &Schema, own: MySql) -> Result<Plan, 
                 rule.column
             )));
         };
-        seal(column, rule)?;
+        seal(column, rule, schema)?;
         guards.push(guard_of(rule));
     }
     check_parts(&create, &rules, &database, schema, own)?;
@@ -115,8 +115,7 @@ fn check_parts(
     for constraint in &create.constraints {
         match constraint {
             TableConstraint::ForeignKey(key) => {
-                check_parent(key, database, schema, own)?;
-                check_children(key, rules)?;
+                check_foreign_key(key, rules, database, schema, own)?;
             }
             constraint => check_constraint(constraint, rules)?,
         }
@@ -194,7 +193,10 @@ fn check_form(create: &CreateTable) -> Result<(), Refusal> {
 }
 
 /// Gives a column the type of sealed values.
-fn seal(column: &mut ColumnDef, rule: &ProtectedColumn) -> Result<(), Refusal> {
+fn seal(column: &mut ColumnDef, rule: &ProtectedColumn, schema: &Schema) -> Result<(), Refusal> {
+    if schema.catalogue.binary_texts.contains(&rule.id) {
+        take_collation(column, rule)?;
+    }
     let declared = logical(&column.data_type);
     if declared != Some(rule.logical) {
         return Err(refuse(format!(
@@ -220,12 +222,38 @@ fn seal(column: &mut ColumnDef, rule: &ProtectedColumn) -> Result<(), Refusal> {
             }
         }
     }
-    column.data_type = physical_type(rule.logical, rule.mode).data_type();
+    column.data_type = physical_type(rule.logical, rule.mode, rule.bits).data_type();
     Ok(())
 }
 
+/// Sealed values have no collation. One that is declared must be that of the rule.
+fn take_collation(column: &mut ColumnDef, rule: &ProtectedColumn) -> Result<(), Refusal> {
+    let mut wrong = None;
+    column.options.retain(|option| match &option.option {
+        ColumnOption::CharacterSet(_) => false,
+        ColumnOption::Collation(name) => {
+            if !name.to_string().to_ascii_lowercase().ends_with("_bin") {
+                wrong = Some(name.to_string());
+            }
+            false
+        }
+        _ => true,
+    });
+    match wrong {
+        None => Ok(()),
+        Some(name) => Err(refuse(format!(
+            "{}.{} is declared with collation {name}, and its rule has collation = \"binary\"",
+            rule.table, rule.column
+        ))
+        .with_hint("Declare it with a collation that ends with _bin, or with none.")),
+    }
+}
+
 fn check_key(rule: &ProtectedColumn) -> Result<(), Refusal> {
-    if physical_type(rule.logical, rule.mode).width().is_none() {
+    if physical_type(rule.logical, rule.mode, rule.bits)
+        .width()
+        .is_none()
+    {
         return Err(refuse(format!(
             "{}.{} is too long, sealed, for a key",
             rule.table, rule.column
@@ -282,9 +310,11 @@ fn check_option(option: &ColumnOption) -> Result<(), Refusal> {
     }
 }
 
-/// A foreign key refers to columns in clear: a value in clear is never that of a sealed one.
-fn check_parent(
+/// A foreign key ties columns in clear, or sealed columns of one domain: only those have one form
+/// for equal values.
+fn check_foreign_key(
     key: &ForeignKeyConstraint,
+    rules: &[&ProtectedColumn],
     database: &str,
     schema: &Schema,
     own: MySql,
@@ -292,36 +322,42 @@ fn check_parent(
     let parent = names::split(&key.foreign_table, own);
     let (parent_database, parent) = parent.ok_or_else(|| unsupported("a computed name"))?;
     let parent_database = parent_database.unwrap_or_else(|| database.to_owned());
-    let mut ruled = schema.protected.iter();
-    let found = ruled.find(|rule| {
-        let mut named = key.referred_columns.iter();
-        rule.schema == parent_database
-            && rule.table == parent
-            && (key.referred_columns.is_empty()
-                || named.any(|name| names::fold(name) == rule.column))
-    });
-    match found {
-        None => Ok(()),
-        Some(rule) => Err(refuse(format!(
-            "a foreign key that refers to protected column {}.{}, or to columns that it does not \
-             name",
-            rule.table, rule.column
-        ))
-        .with_hint("Name columns that are not protected, or leave it out.")),
+    let of_parent =
+        |rule: &&ProtectedColumn| rule.schema == parent_database && rule.table == parent;
+    if key.referred_columns.len() != key.columns.len() {
+        return match rules.is_empty() && !schema.protected.iter().any(|rule| of_parent(&rule)) {
+            true => Ok(()),
+            false => Err(refuse(
+                "a foreign key of a protected table that does not name a column for each of its \
+                 own",
+            )
+            .with_hint("Name the columns that it refers to.")),
+        };
     }
-}
-
-fn check_children(key: &ForeignKeyConstraint, rules: &[&ProtectedColumn]) -> Result<(), Refusal> {
-    let mut columns = key.columns.iter().map(names::fold);
-    let found = columns.find_map(|own| rules.iter().find(|rule| rule.column == own));
-    match found {
-        None => Ok(()),
-        Some(rule) => Err(refuse(format!(
-            "a foreign key over {}.{} is not supported yet",
-            rule.table, rule.column
-        ))
-        .with_hint("Leave it out.")),
+    for (child, referred) in key.columns.iter().zip(&key.referred_columns) {
+        let (child, referred) = (names::fold(child), names::fold(referred));
+        let ours = rules.iter().find(|rule| rule.column == child);
+        let mut theirs = schema.protected.iter().filter(of_parent);
+        let theirs = theirs.find(|rule| rule.column == referred);
+        match (ours, theirs) {
+            (None, None) => {}
+            (Some(ours), Some(theirs))
+                if ours.domain == theirs.domain
+                    && ours.mode == theirs.mode
+                    && ours.mode != Mode::Random => {}
+            _ => {
+                return Err(refuse(format!(
+                    "a foreign key from {child} to {parent}.{referred}, which are not both sealed \
+                     so that equal values are alike"
+                ))
+                .with_hint(
+                    "Give both a rule with the same domain and mode = \"equality\" or \"order\", \
+                     or neither a rule.",
+                ));
+            }
+        }
     }
+    Ok(())
 }
 
 /// Whether the server reads what is sent as what was checked.
@@ -382,6 +418,11 @@ fn logical(declared: &DataType) -> Option<LogicalType> {
         DataType::Varchar(Some(CharacterLength::IntegerLength { length, unit: None })) => {
             LogicalType::Varchar(Some(u32::try_from(*length).ok()?))
         }
+        DataType::Char(None) => LogicalType::Char(1),
+        DataType::Char(Some(CharacterLength::IntegerLength { length, unit: None })) => {
+            LogicalType::Char(u32::try_from(*length).ok()?)
+        }
+        DataType::Double(ExactNumberInfo::None) | DataType::DoublePrecision => LogicalType::Double,
         DataType::Text => LogicalType::Text,
         DataType::Blob(None) => LogicalType::Bytes,
         DataType::Date => LogicalType::Date,

@@ -3,7 +3,7 @@
 //! column's own kind, in one full form, is the same value sealed and in clear.
 
 use column_value::{LogicalType, ValueError};
-use semantics_mysql::{Given, matched, stored};
+use semantics_mysql::{Given, bound, matched, stored};
 use sql_plan::{refuse, unsupported};
 
 use crate::{Form, Literal, Plan, ProtectedColumn, Purpose, Refusal, Schema, Source};
@@ -13,29 +13,37 @@ use crate::{Form, Literal, Plan, ProtectedColumn, Purpose, Refusal, Schema, Sour
 /// # Errors
 /// One is of another kind, does not fit its column, or would have to be computed.
 pub(crate) fn check(plan: &Plan, schema: &Schema) -> Result<(), Refusal> {
-    let Plan::One(translated, _) = plan else {
-        return Ok(());
+    let parts = match plan {
+        Plan::One(translated, _) => vec![translated],
+        Plan::ReadModifyWrite(modify) => vec![&modify.read, &modify.write],
+        Plan::Finish(finish) => vec![&finish.fetch],
+        _ => return Ok(()),
     };
-    translated.holes.iter().try_for_each(|hole| {
-        let (id, purpose) = match hole.form {
-            Form::Plain => return Ok(()),
-            Form::Sealed(id, purpose) => (id, purpose),
-            Form::SealedArray(..) => return Err(unsupported("an array of sealed values")),
-        };
-        let column = schema.column(id);
-        let given = match &hole.source {
-            Source::Parameter(_) | Source::Literal(Literal::Null) => return Ok(()),
-            Source::Literal(Literal::Number(digits)) => Given::Number(digits),
-            Source::Literal(Literal::Text(text)) => Given::Text(text),
-            _ => return Err(other_kind(column)),
-        };
-        let read = match purpose {
-            Purpose::Store => stored(given, column.logical).map(drop),
-            Purpose::Match => matched(given, column.logical).map(drop),
-            Purpose::Bound => return Err(unsupported("a comparison for order")),
-        };
-        read.map_err(|error| refusal(column, error))
-    })
+    parts
+        .iter()
+        .flat_map(|part| &part.holes)
+        .try_for_each(|hole| {
+            let (id, purpose) = match hole.form {
+                Form::Plain => return Ok(()),
+                Form::Sealed(id, purpose) => (id, purpose),
+                Form::SealedArray(..) => return Err(unsupported("an array of sealed values")),
+            };
+            let column = schema.column(id);
+            let given = match &hole.source {
+                Source::Parameter(_) | Source::Literal(Literal::Null) => return Ok(()),
+                // What the proxy computes, and what the server has given.
+                Source::Computed(_) | Source::Locator(_) => return Ok(()),
+                Source::Literal(Literal::Number(digits)) => Given::Number(digits),
+                Source::Literal(Literal::Text(text)) => Given::Text(text),
+                _ => return Err(other_kind(column)),
+            };
+            let read = match purpose {
+                Purpose::Store => stored(given, column.logical).map(drop),
+                Purpose::Match => matched(given, column.logical).map(drop),
+                Purpose::Bound => bound(given, column.logical).map(drop),
+            };
+            read.map_err(|error| refusal(column, error))
+        })
 }
 
 fn refusal(column: &ProtectedColumn, error: ValueError) -> Refusal {

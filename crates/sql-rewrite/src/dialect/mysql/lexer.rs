@@ -264,7 +264,13 @@ impl Reader<'_> {
         let before = self.found.last();
         let is_part =
             before.is_some_and(|before| before.value == "." && before.kind == Kind::Symbol);
-        if !is_part && OTHER_FORMS.contains(&lower.as_str()) {
+        // A collation of a column that is declared is read by `ddl`.
+        let is_declared = lower == "collate"
+            && self
+                .found
+                .first()
+                .is_some_and(|first| first.value == "create");
+        if !is_part && !is_declared && OTHER_FORMS.contains(&lower.as_str()) {
             return Err(refused("a key word of a form that is not understood yet"));
         }
         self.push(Kind::Word, size, lower, is_apart);

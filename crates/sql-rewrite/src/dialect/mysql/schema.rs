@@ -35,7 +35,7 @@ macro_rules! own_grants {
 }
 
 /// What is asked of the server, one after the other. Texts are the same in every SQL mode.
-pub const ASKED: [&str; 7] = [
+pub const ASKED: [&str; 8] = [
     concat!(
         "SELECT table_schema, table_name, table_type, engine FROM information_schema.tables WHERE ",
         of_users!("table_schema"),
@@ -77,6 +77,13 @@ pub const ASKED: [&str; 7] = [
     ),
     // With it a privilege on all databases need not hold for each.
     "SHOW GLOBAL VARIABLES LIKE 'partial_revokes'",
+    // Keys over whole columns.
+    concat!(
+        "SELECT table_schema, table_name, index_name, column_name, sub_part IS NULL FROM \
+         information_schema.statistics WHERE non_unique = 0 AND ",
+        of_users!("table_schema"),
+        " ORDER BY table_schema, table_name, index_name = 'PRIMARY' DESC, index_name, seq_in_index"
+    ),
 ];
 
 /// How a protected column is stored.
@@ -112,8 +119,31 @@ const KEY_SIZE_MAX: u64 = 3072;
 /// The widest `VARBINARY` that leaves room for other columns in a row of 65,535 bytes.
 const VARBINARY_MAX: u64 = 32 * 1024;
 
+/// The bits of a number whose order is kept; None: the type has no order in digits.
+fn ordered_bits(logical: LogicalType, bits: Option<u8>) -> Option<u64> {
+    let of_type = match logical {
+        LogicalType::SmallInt => 16,
+        LogicalType::Integer | LogicalType::Date => 32,
+        LogicalType::BigInt | LogicalType::Timestamp(_) => 64,
+        // From -(10^p - 1) on, and one more.
+        LogicalType::Numeric(Some((precision @ ..=18, _))) => {
+            let greatest = 10_u64.pow(u32::from(precision));
+            u64::from(64 - (2 * greatest - 1).leading_zeros())
+        }
+        _ => return None,
+    };
+    Some(bits.map_or(of_type, u64::from))
+}
+
 /// How values of a type and mode are stored, at their widest (docs/column-format.md).
-pub(crate) fn physical_type(logical: LogicalType, mode: Mode) -> Physical {
+pub(crate) fn physical_type(logical: LogicalType, mode: Mode, bits: Option<u8>) -> Physical {
+    if mode == Mode::Order {
+        return match ordered_bits(logical, bits) {
+            // Digits of 12 bits, a tag and the number itself.
+            Some(bits) => Physical::Varbinary(2 + (bits * 12).div_ceil(8) + 16 + bits.div_ceil(8)),
+            None => Physical::MediumBlob,
+        };
+    }
     let padded = |bytes: u64| (bytes + 1).next_multiple_of(16);
     let is_short = mode == Mode::Random;
     let size = match logical {
@@ -123,9 +153,11 @@ pub(crate) fn physical_type(logical: LogicalType, mode: Mode) -> Physical {
         LogicalType::Numeric(Some((..=18, _))) => 10,
         LogicalType::Numeric(_) => 18,
         LogicalType::Date => 4,
-        LogicalType::Timestamp(_) => 8,
+        LogicalType::Timestamp(_) | LogicalType::Double => 8,
         // Of four bytes each.
-        LogicalType::Varchar(Some(letters)) => padded(4 * u64::from(letters)),
+        LogicalType::Varchar(Some(letters)) | LogicalType::Char(letters) => {
+            padded(4 * u64::from(letters))
+        }
         _ => return Physical::MediumBlob,
     };
     let size = size + if is_short { 30 } else { 18 };
@@ -157,13 +189,21 @@ pub fn check_rules(rules: &Rules) -> Vec<SchemaError> {
                  a-z, 0-9 and _, columns of small letters, 0-9 and _"
             } else if semantics_mysql::name_of_type(rule.logical).is_none() {
                 "has a type that is not supported before MySQL yet: those are smallint, integer, \
-                 bigint, numeric(p,s) up to 38 digits, varchar(n), text, bytea (BLOB there), date \
-                 and timestamp(n) (DATETIME(n) there)"
-            } else if rule.mode == Mode::Order {
-                "has mode order, which is not supported before MySQL yet"
-            } else if rule.mode == Mode::Equality && rule.logical.is_text() {
-                "has mode equality on a text, which is not supported before MySQL yet: the server \
-                 compares texts by their collation, and sealed values by their bytes"
+                 bigint, numeric(p,s) up to 38 digits, double precision, char(n), varchar(n), \
+                 text, bytea (BLOB there), date and timestamp(n) (DATETIME(n) there)"
+            } else if rule.mode == Mode::Order && ordered_bits(rule.logical, rule.bits).is_none() {
+                "has mode order, which is not supported for its type before MySQL: use equality \
+                 or random"
+            } else if rule.mode == Mode::Equality && rule.logical == LogicalType::Double {
+                "has mode equality on a floating number, which is not supported before MySQL: use \
+                 numeric(p,s), or mode random"
+            } else if rule.mode == Mode::Equality
+                && rule.logical.is_text()
+                && rule.collation.is_none()
+            {
+                "has mode equality on a text, and the server compares texts by their collation, \
+                 for which letters of both cases are equal: add collation = \"binary\" to the \
+                 rule if texts are to be equal only where their bytes are"
             } else if rule.default.is_some() {
                 "has a default, which is not supported before MySQL yet"
             } else {
@@ -201,6 +241,7 @@ pub fn build(rules: &Rules, answers: &[Answer], own: MySql, database: Option<&st
     let answer = |index: usize| answers.get(index).unwrap_or(&empty);
     builder.tables(answer(0));
     let types = builder.columns(answer(1));
+    builder.keys(answer(7));
     builder.rules(rules, &types);
     builder.schema.unfit.extend(check_rules(rules));
     builder.privileges(answer(5), answer(6));
@@ -295,6 +336,28 @@ impl Builder {
         types
     }
 
+    /// Reads primary and unique keys. One over a part of a column, or over what is computed, is
+    /// left out.
+    fn keys(&mut self, answer: &Answer) {
+        let is_same = |one: &Vec<Option<String>>, other: &Vec<Option<String>>| {
+            one.iter().take(3).eq(other.iter().take(3))
+        };
+        for rows in answer.chunk_by(is_same) {
+            let name = self.name(&rows[0]);
+            let Some(table) = self.schema.tables.get_mut(&name) else {
+                continue;
+            };
+            let columns: Option<Vec<usize>> = rows
+                .iter()
+                .map(|row| {
+                    let column = text(row, 3).to_ascii_lowercase();
+                    table.position(&column).filter(|_| truth(row, 4))
+                })
+                .collect();
+            table.unique_keys.extend(columns);
+        }
+    }
+
     fn rules(&mut self, rules: &Rules, types: &HashMap<(Name, String), String>) {
         for (table_name, columns) in &rules.tables {
             let (database, table) = Rules::split_name(table_name);
@@ -309,7 +372,10 @@ impl Builder {
             for (column, rule) in columns {
                 let count = self.schema.protected.len();
                 let id = ColumnId(u32::try_from(count).expect("rules are fewer than 2^32"));
-                let physical = physical_type(rule.logical, rule.mode);
+                let physical = physical_type(rule.logical, rule.mode, rule.bits);
+                if rule.collation.is_some() {
+                    self.schema.catalogue.binary_texts.push(id);
+                }
                 let found = types.get(&(name.clone(), column.clone()));
                 let problem = self.problem(&name, column, physical, found);
                 let checks = || "has checks, which this server cannot have: remove them".to_owned();

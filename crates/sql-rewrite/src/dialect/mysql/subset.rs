@@ -451,6 +451,7 @@ fn of_value(value: &Expr) -> Checked {
             op:
                 BinaryOperator::Eq
                 | BinaryOperator::NotEq
+                | BinaryOperator::Spaceship
                 | BinaryOperator::Lt
                 | BinaryOperator::LtEq
                 | BinaryOperator::Gt

@@ -5,10 +5,13 @@ use crate::Dialect;
 use crate::mysql::MySql;
 
 fn of_mysql() -> Schema {
-    Schema {
+    let mut schema = Schema {
         dialect: Dialect::MySql(MySql::default()),
         ..schema()
-    }
+    };
+    let all = schema.protected.iter().map(|column| column.id);
+    schema.catalogue.binary_texts = all.collect();
+    schema
 }
 
 const PLAIN: OutputKind = OutputKind::Plain;
@@ -132,5 +135,102 @@ fn only_what_the_server_reads_so_is_proved() {
         "DELETE FROM person WHERE id = 0x41",
     ] {
         assert_refused(text, &[]);
+    }
+}
+
+#[test]
+fn texts_are_compared_by_their_bytes_where_the_rule_says_so() {
+    let text = "DELETE FROM public.person WHERE name = {name}";
+    let mut schema = of_mysql();
+    assert_eq!(proved_for(&schema, text, &[]), Ok(()));
+    schema.catalogue.binary_texts.clear();
+    let doubt = proved_for(&schema, text, &[]).expect_err("its collation is not known");
+    assert!(doubt.contains("collation"), "{doubt}");
+    let mut schema = of_mysql();
+    schema.protected[0].mode = crate::Mode::Random;
+    let doubt = proved_for(&schema, text, &[]).expect_err("equal values are not alike");
+    assert!(doubt.contains("not alike"), "{doubt}");
+}
+
+#[test]
+fn the_least_value_is_found_where_sealed_values_are_sorted() {
+    let text = "SELECT MIN(name) AS m FROM public.person";
+    let mut schema = of_mysql();
+    assert!(proved_for(&schema, text, &[OPENED]).is_err());
+    schema.protected[0].mode = crate::Mode::Order;
+    assert_eq!(proved_for(&schema, text, &[OPENED]), Ok(()));
+    assert!(proved_for(&schema, text, &[PLAIN]).is_err());
+}
+
+/// The plan of an increment, with one change.
+fn modified(change: impl FnOnce(&mut crate::ReadModifyWrite)) -> Result<(), String> {
+    let mut schema = of_mysql();
+    schema.protected[0].logical = column_value::LogicalType::Integer;
+    schema.protected[0].mode = crate::Mode::Random;
+    let key = ("public".to_owned(), "person".to_owned());
+    schema.search_path = vec!["public".to_owned()];
+    let table = schema.tables.get_mut(&key).expect("a table");
+    table.unique_keys = vec![vec![0]];
+    let text = "UPDATE person SET name = name + ?, id = id WHERE id = ?";
+    let planned = crate::plan(text, &schema).expect("a plan");
+    let crate::Plan::ReadModifyWrite(mut modify) = planned[0].plan.clone() else {
+        panic!("{planned:?}");
+    };
+    change(&mut modify);
+    let checked = super::check(&crate::Plan::ReadModifyWrite(modify), &schema);
+    checked.map_err(|doubt| doubt.0)
+}
+
+fn replace(translated: &mut crate::Translated, from: &str, to: &str) {
+    let mut texts = translated
+        .template
+        .pieces
+        .iter_mut()
+        .filter_map(|piece| match piece {
+            crate::Piece::Text(text) if text.contains(from) => Some(text),
+            _ => None,
+        });
+    let found = texts.next().expect("it is there");
+    *found = found.replace(from, to);
+}
+
+#[test]
+fn a_row_is_written_where_it_has_what_was_computed_from() {
+    use crate::{Form, Purpose, Source};
+    assert_eq!(modified(|_| {}), Ok(()));
+    let is_given = |hole: &&mut crate::Hole| matches!(hole.source, Source::Locator(_));
+    let is_computed = |hole: &&mut crate::Hole| matches!(hole.source, Source::Computed(_));
+    let said = [
+        modified(|own| replace(&mut own.write, "<=>", "=")),
+        modified(|own| replace(&mut own.write, " AND ", " OR ")),
+        modified(|own| replace(&mut own.read, " FOR UPDATE", "")),
+        modified(|own| own.current.push(crate::Current::Sealed(MAIL))),
+        modified(|own| own.assignments[0].column = MAIL),
+        modified(|own| {
+            let mut holes = own.write.holes.iter_mut();
+            let hole = holes.find(is_given).expect("a hole");
+            hole.form = Form::Plain;
+        }),
+        modified(|own| {
+            let mut holes = own.write.holes.iter_mut();
+            let hole = holes.find(is_computed).expect("a hole");
+            hole.form = Form::Plain;
+        }),
+        modified(|own| {
+            let mut holes = own.write.holes.iter_mut();
+            let hole = holes.find(is_computed).expect("a hole");
+            hole.form = Form::Sealed(MAIL, Purpose::Store);
+        }),
+        // The parameter that is computed with would go in clear.
+        modified(|own| {
+            for hole in &mut own.write.holes {
+                if hole.form == Form::Plain {
+                    hole.source = Source::Parameter(0);
+                }
+            }
+        }),
+    ];
+    for (number, said) in said.iter().enumerate() {
+        assert!(said.is_err(), "defect {number}");
     }
 }

@@ -1,0 +1,241 @@
+//! Sums and differences of numbers, where they are known to be what the server computes.
+//!
+//! Servers add whole numbers in 64 bits, decimals exactly, and everything beside a text or a
+//! floating-point number in double precision. Of the last only what is stored without a rounding
+//! that matters is computed here: both operands and the result are multiples of the last digit of
+//! the column, and have few enough digits that double precision cannot move them by half of it.
+
+use bigdecimal::BigDecimal;
+use bigdecimal::num_bigint::BigInt;
+use column_value::numeric::decimal_digits;
+use column_value::{LogicalType, Value, ValueError};
+
+use crate::number;
+
+/// What decides how a server computes with a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Whole,
+    /// Of 64 bits without a sign.
+    Unsigned,
+    Decimal,
+    /// Of double precision.
+    Float,
+}
+
+/// A number in an expression.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Number {
+    value: BigDecimal,
+    kind: Kind,
+}
+
+/// Why a result is not computed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArithmeticError {
+    /// The server says so, too: 1690, "BIGINT value is out of range".
+    TooLarge,
+    /// It is not sure that the server computes the same.
+    Unsure(&'static str),
+    /// The result is no value of the column.
+    Value(ValueError),
+}
+
+/// Digits of which double precision keeps every last one through a sum.
+const DIGITS_OF_SUM: u64 = 14;
+/// Digits that decimals of a server have.
+const DIGITS_MAX: u64 = 65;
+
+impl Number {
+    /// A value of a column of whole numbers or decimals.
+    pub fn of_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::Integer(whole) => Some(Self::whole(*whole)),
+            Value::Numeric(decimal) => Some(Self {
+                value: decimal.clone(),
+                kind: Kind::Decimal,
+            }),
+            _ => None,
+        }
+    }
+
+    /// A whole number.
+    pub fn whole(number: i64) -> Self {
+        Self {
+            value: BigDecimal::from(number),
+            kind: Kind::Whole,
+        }
+    }
+
+    /// A whole number of a type without a sign.
+    pub fn unsigned(number: u64) -> Self {
+        Self {
+            value: BigDecimal::from(number),
+            kind: Kind::Unsigned,
+        }
+    }
+
+    /// A constant in digits.
+    ///
+    /// # Errors
+    /// It has another form.
+    pub fn of_digits(text: &str) -> Result<Self, ValueError> {
+        let value = number::read(text, LogicalType::Numeric(None))?;
+        let whole = (!text.contains('.')).then(|| text.trim_start_matches('+'));
+        let kind = match whole {
+            Some(own) if own.parse::<i64>().is_ok() => Kind::Whole,
+            Some(own) if own.parse::<u64>().is_ok() => Kind::Unsigned,
+            _ => Kind::Decimal,
+        };
+        Ok(Self { value, kind })
+    }
+
+    /// A parameter of a decimal type.
+    ///
+    /// # Errors
+    /// It has another form.
+    pub fn of_decimal(text: &str) -> Result<Self, ValueError> {
+        let value = number::read(text, LogicalType::Numeric(None))?;
+        let kind = Kind::Decimal;
+        Ok(Self { value, kind })
+    }
+
+    /// A text, with which servers compute in double precision; or the digits of such a number.
+    ///
+    /// # Errors
+    /// It has another form.
+    pub fn of_text(text: &str) -> Result<Self, ValueError> {
+        let value = number::read(text, LogicalType::Numeric(None))?;
+        let kind = Kind::Float;
+        Ok(Self { value, kind })
+    }
+
+    /// The sum with another number, or the difference, on the way to a column of this type.
+    ///
+    /// # Errors
+    /// [`ArithmeticError`]
+    pub fn with(
+        &self,
+        other: &Self,
+        subtracts: bool,
+        logical: LogicalType,
+    ) -> Result<Self, ArithmeticError> {
+        let kind = self.kind.max(other.kind);
+        let value = match subtracts {
+            true => &self.value - &other.value,
+            false => &self.value + &other.value,
+        };
+        let within = |least: BigInt, greatest: BigInt| {
+            BigDecimal::from(least) <= value && value <= BigDecimal::from(greatest)
+        };
+        match kind {
+            Kind::Whole if !within(i64::MIN.into(), i64::MAX.into()) => {
+                return Err(ArithmeticError::TooLarge);
+            }
+            Kind::Unsigned if !within(0.into(), u64::MAX.into()) => {
+                return Err(ArithmeticError::Unsure(
+                    "a number without a sign is computed with, and the result is below zero or \
+                     too large: pass a number with a sign",
+                ));
+            }
+            Kind::Decimal if digits(&value) > DIGITS_MAX => {
+                return Err(ArithmeticError::Unsure("the result has too many digits"));
+            }
+            Kind::Float => {
+                let all = [&self.value, &other.value, &value];
+                if !all.into_iter().all(|one| is_kept(one, logical)) {
+                    return Err(ArithmeticError::Unsure(
+                        "the server would compute in double precision, and round: pass a decimal \
+                         number instead of a text or a floating-point number",
+                    ));
+                }
+            }
+            _ => {}
+        }
+        Ok(Self { value, kind })
+    }
+
+    /// The value that a column has once the number is assigned to it.
+    ///
+    /// # Errors
+    /// [`ArithmeticError`]
+    pub fn assigned(&self, logical: LogicalType) -> Result<Value, ArithmeticError> {
+        if number::exact(&self.value, scale(logical)).is_none() {
+            return Err(ArithmeticError::Unsure(
+                "the result has more digits than the column, and would be rounded: round what is \
+                 added",
+            ));
+        }
+        let assigned = match logical {
+            LogicalType::Numeric(Some(limits)) => number::decimal(&self.value, limits),
+            _ => number::integer(&self.value, logical),
+        };
+        assigned.map_err(ArithmeticError::Value)
+    }
+}
+
+fn scale(logical: LogicalType) -> u16 {
+    match logical {
+        LogicalType::Numeric(Some((_, scale))) => scale,
+        _ => 0,
+    }
+}
+
+fn digits(number: &BigDecimal) -> u64 {
+    decimal_digits(&number.as_bigint_and_scale().0)
+}
+
+/// Whether double precision keeps the digits that a column has.
+fn is_kept(number: &BigDecimal, logical: LogicalType) -> bool {
+    let scale = scale(logical);
+    number::exact(number, scale)
+        .is_some_and(|exact| digits(&exact.with_scale(scale.into())) <= DIGITS_OF_SUM)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MONEY: LogicalType = LogicalType::Numeric(Some((6, 2)));
+
+    fn sum(one: &Number, other: &Number, logical: LogicalType) -> Result<Value, ArithmeticError> {
+        one.with(other, false, logical)?.assigned(logical)
+    }
+
+    fn number(text: &str) -> Number {
+        Number::of_digits(text).expect("digits")
+    }
+
+    #[test]
+    fn exact_numbers_are_added_and_the_rest_is_not_guessed() {
+        let five = Number::whole(5);
+        assert_eq!(
+            sum(&five, &number("-7"), LogicalType::Integer),
+            Ok(Value::Integer(-2))
+        );
+        let text = Number::of_text("2.25").expect("digits");
+        let half = number("1.50");
+        assert_eq!(
+            sum(&half, &text, MONEY),
+            number::decimal(&number("3.75").value, (6, 2)).map_err(ArithmeticError::Value)
+        );
+        let is_unsure = |result| matches!(result, Err(ArithmeticError::Unsure(_)));
+        assert!(is_unsure(sum(&half, &number("0.001"), MONEY)));
+        let finer = Number::of_text("0.001").expect("digits");
+        assert!(is_unsure(sum(&half, &finer, MONEY)));
+        let long = Number::of_text("123456789012345").expect("digits");
+        assert!(is_unsure(sum(&five, &long, LogicalType::BigInt)));
+        assert!(is_unsure(sum(
+            &number("-7"),
+            &Number::unsigned(5),
+            LogicalType::Integer
+        )));
+        let most = Number::whole(i64::MAX);
+        assert_eq!(
+            sum(&most, &five, LogicalType::Numeric(Some((38, 0)))),
+            Err(ArithmeticError::TooLarge)
+        );
+        let out = sum(&number("9999.99"), &number("0.01"), MONEY);
+        assert!(matches!(out, Err(ArithmeticError::Value(_))));
+    }
+}

@@ -1,0 +1,462 @@
+//! `UPDATE` of protected numbers by their old values: the row is read and locked, new values are
+//! computed, and the row is written if it still has what was read.
+//!
+//! In a transaction the lock holds until its end. Without one it is gone once the row has been
+//! read, and somebody else may change the row: the server then finds none with these values, and
+//! the row is read again.
+
+use std::sync::Arc;
+
+use semantics_mysql::{ArithmeticError, Number};
+use session_core::plans::TextPlan;
+use session_core::{Loaded, StatementError};
+use sql_plan::{BinaryOperator, Expression, Form, Literal, Plan, Purpose, ReadModifyWrite, Source};
+use wire_mysql::answer::{self, OkPacket};
+use wire_mysql::capabilities::Status;
+use wire_mysql::command::{kind, write_text};
+use wire_mysql::packet::Header;
+use wire_mysql::row::TextRow;
+use wire_mysql::value::{FieldType, Value as Bound};
+use wire_mysql::{Capabilities, Malformed};
+
+use super::errors::{refusal, without_sealed};
+use super::fetching::{Fetched, Fetching};
+use super::fill::{self, Made, Written};
+use super::settings::Settings;
+use super::statements::{Bindings, Values};
+use crate::refusal::{Reason, Refusal};
+
+/// How often a row is read that others change meanwhile.
+const ATTEMPTS_MAX: u8 = 100;
+/// Rows that are read: a second one would show that the key names several.
+const ROWS_MAX: usize = 2;
+/// `ER_DATA_OUT_OF_RANGE`
+const OUT_OF_RANGE: (u16, [u8; 5]) = (1690, *b"22003");
+
+/// Whether a plan has several statements of the server's.
+pub(super) fn takes_steps(plan: &TextPlan) -> bool {
+    modification(plan).is_some()
+}
+
+fn modification(plan: &TextPlan) -> Option<&ReadModifyWrite> {
+    match plan.planned.first().map(|one| &one.plan) {
+        Some(Plan::ReadModifyWrite(modify)) => Some(modify),
+        _ => None,
+    }
+}
+
+/// What is to be done behind a packet of the server.
+#[derive(Debug)]
+pub(super) enum Taken {
+    /// More follows.
+    More,
+    /// The next command for the server.
+    Sends(Vec<u8>),
+    /// The answer of the client.
+    Answers(Vec<u8>),
+    /// An error in its place.
+    Fails(Refusal),
+}
+
+/// An `UPDATE` under way.
+#[derive(Debug)]
+pub(super) struct Modifying {
+    plan: Arc<TextPlan>,
+    /// The values of a prepared statement. None: the client has sent a text.
+    bindings: Option<Bindings>,
+    size_max: usize,
+    attempts: u8,
+    step: Step,
+    /// The number of the client's next packet.
+    pub(super) sequence: u8,
+    /// A value did not open.
+    pub(super) is_damaged: bool,
+}
+
+#[derive(Debug)]
+enum Step {
+    Reading(Fetching),
+    /// Whether there was a row.
+    Writing(bool),
+}
+
+/// A sealed value. None: NULL.
+type Sealed = Option<Vec<u8>>;
+
+impl Modifying {
+    /// Begins one, and gives the text that reads the row.
+    ///
+    /// # Errors
+    /// A value cannot be sealed.
+    pub(super) fn begin(
+        (plan, bindings): (Arc<TextPlan>, Option<Bindings>),
+        (settings, size_max): (&Settings, usize),
+        sequence: u8,
+    ) -> Result<(Self, String), StatementError> {
+        let own = Self {
+            plan,
+            bindings,
+            size_max,
+            attempts: 0,
+            step: Step::Reading(Fetching::new(ROWS_MAX, size_max)),
+            sequence,
+            is_damaged: false,
+        };
+        let text = own.reading(settings)?;
+        Ok((own, text))
+    }
+
+    fn modify(&self) -> Result<&ReadModifyWrite, StatementError> {
+        modification(&self.plan).ok_or_else(StatementError::other_plan)
+    }
+
+    fn values(&self) -> Result<Values<'_>, StatementError> {
+        match &self.bindings {
+            None => Ok((Vec::new(), Vec::new())),
+            Some(bindings) => bindings.values().map_err(|Malformed| unread()),
+        }
+    }
+
+    /// The text that reads the row.
+    fn reading(&self, settings: &Settings) -> Result<String, StatementError> {
+        let modify = self.modify()?;
+        let values = self.values()?;
+        fill::text_with(&modify.read, |hole| {
+            let Source::Parameter(number) = hole.source else {
+                return Ok(Written::Sealed(fill::literal(hole, &self.plan.loaded)?));
+            };
+            let bound = bound(&values, number)?;
+            match hole.form {
+                Form::Plain => fill::constant(&bound).map(Written::Plain),
+                Form::Sealed(column, purpose) => {
+                    let loaded = &self.plan.loaded;
+                    fill::parameter(&bound, (column, purpose), settings, loaded)
+                        .map(Written::Sealed)
+                }
+                Form::SealedArray(..) => Err(StatementError::other_plan()),
+            }
+        })
+    }
+
+    /// Takes a payload of the server.
+    ///
+    /// # Errors
+    /// The session cannot go on.
+    pub(super) fn take(
+        &mut self,
+        packet: (Header, &[u8]),
+        (capabilities, status): (Capabilities, &mut Status),
+        settings: &Option<Settings>,
+    ) -> Result<Taken, Refusal> {
+        let settings = settings.as_ref().ok_or(Malformed)?;
+        match &mut self.step {
+            Step::Reading(fetching) => match fetching.take(packet, capabilities, status)? {
+                Fetched::More => Ok(Taken::More),
+                Fetched::Failed(error) => Ok(Taken::Answers(without_sealed(&error)?)),
+                Fetched::Done => {
+                    let rows = std::mem::take(&mut fetching.rows);
+                    let is_too_much = fetching.is_too_much;
+                    self.write(&rows, is_too_much, settings)
+                }
+            },
+            Step::Writing(had_row) => {
+                let (had_row, payload) = (*had_row, packet.1);
+                match payload.first() {
+                    Some(&answer::ERR) => Ok(Taken::Answers(without_sealed(payload)?)),
+                    Some(&answer::OK) => {
+                        let ok = OkPacket::read(payload, capabilities)?;
+                        *status = ok.status;
+                        match had_row && !has_matched(&ok) {
+                            true => self.again(settings),
+                            false => Ok(Taken::Answers(payload.to_vec())),
+                        }
+                    }
+                    _ => Err(Malformed.into()),
+                }
+            }
+        }
+    }
+
+    /// Reads the row again: somebody else has changed it.
+    fn again(&mut self, settings: &Settings) -> Result<Taken, Refusal> {
+        self.attempts += 1;
+        if self.attempts > ATTEMPTS_MAX {
+            let message = "others change the row as often as it is read";
+            let error = StatementError::unsupported(message)
+                .hint("Begin a transaction before the UPDATE: then the row stays locked.");
+            return Ok(Taken::Fails(refusal(&error)));
+        }
+        self.step = Step::Reading(Fetching::new(ROWS_MAX, self.size_max));
+        Ok(match self.reading(settings) {
+            Ok(text) => {
+                let mut command = Vec::new();
+                write_text(kind::QUERY, text.as_bytes(), &mut command);
+                Taken::Sends(command)
+            }
+            Err(error) => Taken::Fails(refusal(&error)),
+        })
+    }
+
+    /// Computes, and gives the command that writes.
+    fn write(
+        &mut self,
+        rows: &[Vec<u8>],
+        is_too_much: bool,
+        settings: &Settings,
+    ) -> Result<Taken, Refusal> {
+        let count = match self.modify() {
+            Ok(modify) => modify.current.len(),
+            Err(error) => return Ok(Taken::Fails(refusal(&error))),
+        };
+        if is_too_much || rows.len() >= ROWS_MAX {
+            let message = "the new value of a protected column is computed from the old one, and \
+                           the condition names several rows";
+            let error = StatementError::unsupported(message)
+                .hint("Name one row by all columns of a primary or unique key.");
+            return Ok(Taken::Fails(refusal(&error)));
+        }
+        // Without a row, none is written: no row has what stands for it here, or it is not that of
+        // a statement that begins later.
+        let given: Vec<Sealed> = match rows.first() {
+            None => vec![None; count],
+            Some(row) => TextRow::read(row, count)?
+                .iter()
+                .map(|value| value.map(<[u8]>::to_vec))
+                .collect(),
+        };
+        let computed = match self.computed(&given) {
+            Ok(computed) => computed,
+            Err(failure) => {
+                self.is_damaged = failure.ends_session;
+                return match failure.ends_session {
+                    true => Err(failure.refusal),
+                    false => Ok(Taken::Fails(failure.refusal)),
+                };
+            }
+        };
+        let made = Made {
+            computed: &computed,
+            given: &given,
+        };
+        let command = self.command(made, settings)?;
+        self.step = Step::Writing(!rows.is_empty());
+        Ok(match command {
+            Ok(command) => Taken::Sends(command),
+            Err(error) => Taken::Fails(refusal(&error)),
+        })
+    }
+
+    fn command(
+        &self,
+        made: Made<'_>,
+        settings: &Settings,
+    ) -> Result<Result<Vec<u8>, StatementError>, Refusal> {
+        let Ok(modify) = self.modify() else {
+            return Err(Malformed.into());
+        };
+        match &self.bindings {
+            Some(bindings) => {
+                let (_, slots) = fill::prepared_text(&modify.write);
+                bindings.command((&self.plan, &modify.write, &slots), settings, made)
+            }
+            None => Ok(
+                fill::text(&modify.write, &self.plan.loaded, made).map(|text| {
+                    let mut command = Vec::new();
+                    write_text(kind::QUERY, text.as_bytes(), &mut command);
+                    command
+                }),
+            ),
+        }
+    }
+
+    /// The new values.
+    fn computed(&self, given: &[Sealed]) -> Result<Vec<Sealed>, Failure> {
+        let loaded = &self.plan.loaded;
+        let modify = self.modify()?;
+        let values = self.values()?;
+        let mut row = Vec::new();
+        for (current, sealed) in modify.current.iter().zip(given) {
+            let column = current.sealed().ok_or_else(StatementError::other_plan)?;
+            row.push(match sealed {
+                None => None,
+                Some(sealed) => {
+                    let value = loaded.sealer.open(column, sealed);
+                    let value = value
+                        .ok_or_else(|| StatementError::unopened(loaded.schema.column(column)))?;
+                    let number = Number::of_value(&value);
+                    Some(number.ok_or_else(StatementError::other_plan)?)
+                }
+            });
+        }
+        let assignments = modify.assignments.iter();
+        let computed = assignments.map(|assignment| {
+            let logical = loaded.schema.column(assignment.column).logical;
+            let over = Over {
+                row: &row,
+                values: &values,
+                logical,
+            };
+            let Some(number) = over.number(&assignment.value)? else {
+                return Ok(None);
+            };
+            let value = number.assigned(logical)?;
+            let mut sealed = Vec::new();
+            let purpose = Purpose::Store;
+            let written = loaded
+                .sealer
+                .seal(assignment.column, purpose, &value, &mut sealed);
+            written.map_err(StatementError::from)?;
+            Ok(Some(sealed))
+        });
+        computed
+            .collect::<Result<_, Failure>>()
+            .map_err(|failure| failure.about(modify, loaded))
+    }
+}
+
+/// What is computed over.
+struct Over<'a> {
+    row: &'a [Option<Number>],
+    values: &'a Values<'a>,
+    logical: column_value::LogicalType,
+}
+
+impl Over<'_> {
+    /// The value of an expression. None: NULL.
+    fn number(&self, expression: &Expression) -> Result<Option<Number>, Failure> {
+        match expression {
+            Expression::Column(index) => {
+                let value = self.row.get(*index);
+                Ok(value.ok_or_else(StatementError::other_plan)?.clone())
+            }
+            Expression::Value(source, _) => self.constant(source),
+            Expression::Binary(
+                operator @ (BinaryOperator::Add | BinaryOperator::Subtract),
+                left,
+                right,
+            ) => {
+                let both = (self.number(left)?, self.number(right)?);
+                let (Some(left), Some(right)) = both else {
+                    return Ok(None);
+                };
+                let subtracts = *operator == BinaryOperator::Subtract;
+                Ok(Some(left.with(&right, subtracts, self.logical)?))
+            }
+            _ => Err(StatementError::other_plan().into()),
+        }
+    }
+
+    fn constant(&self, source: &Source) -> Result<Option<Number>, Failure> {
+        let number = match source {
+            Source::Literal(Literal::Null) => return Ok(None),
+            Source::Literal(Literal::Number(digits)) => Number::of_digits(digits),
+            Source::Literal(Literal::Text(text)) => Number::of_text(text),
+            Source::Parameter(number) => {
+                let bound = bound(self.values, *number)?;
+                let signed = |signed: i64, unsigned: u64| match bound.kind.is_unsigned {
+                    true => Number::unsigned(unsigned),
+                    false => Number::whole(signed),
+                };
+                match bound.value {
+                    Bound::Null => return Ok(None),
+                    Bound::Tiny(bits) => Ok(signed((bits as i8).into(), bits.into())),
+                    Bound::Short(bits) => Ok(signed((bits as i16).into(), bits.into())),
+                    Bound::Long(bits) => Ok(signed((bits as i32).into(), bits.into())),
+                    Bound::LongLong(bits) => Ok(signed(bits as i64, bits)),
+                    Bound::Float(number) => Number::of_text(&f64::from(number).to_string()),
+                    Bound::Double(number) => Number::of_text(&number.to_string()),
+                    Bound::Bytes(bytes) => {
+                        let text = std::str::from_utf8(bytes).unwrap_or_default();
+                        match bound.kind.kind {
+                            FieldType::DECIMAL | FieldType::NEWDECIMAL => Number::of_decimal(text),
+                            _ => Number::of_text(text),
+                        }
+                    }
+                    Bound::DateTime(_) | Bound::Time(_) => {
+                        let message = "a date or time as a part of a protected number";
+                        return Err(StatementError::unsupported(message).into());
+                    }
+                }
+            }
+            _ => return Err(StatementError::other_plan().into()),
+        };
+        Ok(Some(number.map_err(StatementError::from)?))
+    }
+}
+
+fn bound<'a>(
+    (types, values): &Values<'a>,
+    number: usize,
+) -> Result<fill::Bound<'a>, StatementError> {
+    let both = types.get(number).zip(values.get(number));
+    let both = both.map(|(kind, value)| fill::Bound {
+        kind: *kind,
+        value: *value,
+    });
+    both.ok_or_else(fill::without_values)
+}
+
+/// Why new values are not computed.
+struct Failure {
+    refusal: Refusal,
+    ends_session: bool,
+}
+
+impl Failure {
+    /// With the table that it is about.
+    fn about(self, modify: &ReadModifyWrite, loaded: &Loaded) -> Self {
+        let Some(first) = modify.assignments.first() else {
+            return self;
+        };
+        let table = &loaded.schema.column(first.column).table;
+        let message = format!(
+            "protected numbers of table {table}: {}",
+            self.refusal.message
+        );
+        Self {
+            refusal: Refusal::new(self.refusal.reason, message),
+            ..self
+        }
+    }
+}
+
+impl From<StatementError> for Failure {
+    fn from(error: StatementError) -> Self {
+        Self {
+            refusal: refusal(&error),
+            ends_session: error.ends_session,
+        }
+    }
+}
+
+impl From<ArithmeticError> for Failure {
+    fn from(error: ArithmeticError) -> Self {
+        match error {
+            ArithmeticError::TooLarge => Self {
+                refusal: Refusal::new(
+                    Reason::Statement(OUT_OF_RANGE.0, OUT_OF_RANGE.1),
+                    "BIGINT value is out of range",
+                ),
+                ends_session: false,
+            },
+            ArithmeticError::Unsure(why) => StatementError::unsupported(why).into(),
+            ArithmeticError::Value(error) => StatementError::from(error).into(),
+        }
+    }
+}
+
+fn unread() -> StatementError {
+    StatementError::statement(
+        sqlstate::SqlState::SYNTAX_ERROR,
+        "the values of the parameters cannot be read",
+    )
+}
+
+/// Whether the server has found the row: it tells so in words, since a row that has the new values
+/// already does not count as changed.
+fn has_matched(ok: &OkPacket<'_>) -> bool {
+    let digits = |byte: &u8| byte.is_ascii_digit();
+    let start = ok.info.iter().position(digits).unwrap_or(ok.info.len());
+    let matched = ok.info[start..].iter().take_while(|byte| digits(byte));
+    ok.affected_rows > 0 || matched.into_iter().any(|byte| *byte != b'0')
+}
