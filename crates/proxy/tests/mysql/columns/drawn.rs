@@ -239,7 +239,6 @@ impl Draw {
     /// An `UPDATE` by old values, and its parameters.
     fn increment(&mut self) -> (String, Vec<Value>) {
         let key = self.key();
-        let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
         match self.below(12) {
             0 => (
                 format!("UPDATE account SET times = times + 1 WHERE {key}"),
@@ -283,7 +282,18 @@ impl Draw {
                 format!("UPDATE account SET times = times + NULL WHERE {key}"),
                 vec![],
             ),
-            7 => (
+            7 | 8 => self.increment_by_parameters(),
+            9 => ("BEGIN".to_owned(), vec![]),
+            10 => ("COMMIT".to_owned(), vec![]),
+            _ => ("ROLLBACK".to_owned(), vec![]),
+        }
+    }
+
+    /// The same with parameters of several kinds.
+    fn increment_by_parameters(&mut self) -> (String, Vec<Value>) {
+        let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
+        match self.below(2) {
+            0 => (
                 "UPDATE account SET paid = paid + ?, times = times + ?, seen = ? WHERE bank = ? \
                  AND code = ?"
                     .to_owned(),
@@ -295,7 +305,7 @@ impl Draw {
                     text(self.code()),
                 ],
             ),
-            8 => (
+            _ => (
                 "UPDATE account SET paid = paid - ?, lowest = lowest + ? WHERE bank = ? AND \
                  code = ?"
                     .to_owned(),
@@ -309,9 +319,6 @@ impl Draw {
                     text(self.code()),
                 ],
             ),
-            9 => ("BEGIN".to_owned(), vec![]),
-            10 => ("COMMIT".to_owned(), vec![]),
-            _ => ("ROLLBACK".to_owned(), vec![]),
         }
     }
 }
