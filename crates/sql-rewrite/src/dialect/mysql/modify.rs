@@ -58,7 +58,7 @@ fn modify(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite, R
     }
     let mut read = reading(update, &name, &columns, analysis)?;
     let outputs = output_list(analysis.query(&mut read, None, None)?);
-    check_key(&read, table, analysis)?;
+    check_key(&read, table, &columns, analysis)?;
     let mut write = update.clone();
     write.assignments = kept;
     for (number, (column, target, _)) in computed.into_iter().enumerate() {
@@ -261,7 +261,12 @@ fn qualified(name: &str, column: ColumnId, analysis: &Analysis) -> Expr {
 }
 
 /// Refuses a condition that may name several rows.
-fn check_key(read: &Query, table: &Table, analysis: &Analysis) -> Result<(), Refusal> {
+fn check_key(
+    read: &Query,
+    table: &Table,
+    computed: &[ColumnId],
+    analysis: &Analysis,
+) -> Result<(), Refusal> {
     let SetExpr::Select(select) = &*read.body else {
         return Err(unsupported("an UPDATE of this form"));
     };
@@ -291,8 +296,27 @@ fn check_key(read: &Query, table: &Table, analysis: &Analysis) -> Result<(), Ref
                 let found = column(left, right).or_else(|| column(right, left));
                 given.extend(found.and_then(|name| table.position(&name)));
             }
-            _ => {}
+            // The server may take another way to the row by it, and find it otherwise.
+            _ => {
+                return Err(refuse(format!(
+                    "the new value of a protected column of {} is computed from the old one, and \
+                     the condition has more than comparisons of columns with constants for equality",
+                    table.name
+                ))
+                .with_hint("Leave the rest of the condition out, or read the row first."));
+            }
         }
+    }
+    let is_computed = |index: &usize| {
+        let protected = table.columns[*index].protected;
+        protected.is_some_and(|own| computed.contains(&own))
+    };
+    if given.iter().any(is_computed) {
+        return Err(unsupported(
+            "a new value that is computed from a column which the condition compares with a \
+             constant,",
+        )
+        .with_hint("Compute it in the client, which knows the old value."));
     }
     let mut keys = table.unique_keys.iter();
     match keys.any(|key| !key.is_empty() && key.iter().all(|column| given.contains(column))) {

@@ -221,14 +221,6 @@ fn a_row_is_written_where_it_has_what_was_computed_from() {
             let hole = holes.find(is_computed).expect("a hole");
             hole.form = Form::Sealed(MAIL, Purpose::Store);
         }),
-        // The parameter that is computed with would go in clear.
-        modified(|own| {
-            for hole in &mut own.write.holes {
-                if hole.form == Form::Plain {
-                    hole.source = Source::Parameter(0);
-                }
-            }
-        }),
     ];
     for (number, said) in said.iter().enumerate() {
         assert!(said.is_err(), "defect {number}");
