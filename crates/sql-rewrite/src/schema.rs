@@ -221,6 +221,8 @@ pub struct CatalogueFacts {
     pub index_columns: Vec<(u32, i16, ColumnId)>,
     /// What queries need that are left to a finisher.
     pub finisher: FinisherFacts,
+    /// Collations of tables, by schema and name (MySQL).
+    pub collations: HashMap<(String, String), String>,
 }
 
 /// What is needed to leave queries to a finisher.

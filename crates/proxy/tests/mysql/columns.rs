@@ -3,6 +3,8 @@
 
 mod canary;
 mod differential;
+mod dump;
 mod lab;
 mod refusals;
 mod sessions;
+mod shown;

@@ -28,6 +28,7 @@ use crate::refusal::Refusal;
 
 mod carried;
 mod columns;
+mod describing;
 mod errors;
 mod fill;
 mod preparing;
@@ -40,6 +41,7 @@ mod values;
 mod view;
 mod warnings;
 
+use describing::Describing;
 use preparing::Preparing;
 use question::{Answered, Question};
 use reply::Reply;
@@ -68,6 +70,8 @@ enum Work {
     Replying(Box<Reply>, bool),
     /// The answer to a planned statement that is prepared.
     Preparing(Box<Preparing>),
+    /// The answer to a statement that shows how a protected table is declared.
+    Describing(Box<Describing>),
 }
 
 /// A command that has passed to the server.
@@ -134,7 +138,7 @@ impl Protected {
     pub(super) fn reads_answer(&self) -> bool {
         matches!(
             self.work,
-            Work::Asking(_) | Work::Replying(..) | Work::Preparing(_)
+            Work::Asking(_) | Work::Replying(..) | Work::Preparing(_) | Work::Describing(_)
         )
     }
 
@@ -143,6 +147,7 @@ impl Protected {
         match &self.work {
             Work::Replying(reply, _) => Some(reply.sequence),
             Work::Preparing(preparing) => Some(preparing.sequence),
+            Work::Describing(describing) => Some(describing.sequence),
             Work::Nothing | Work::Asking(_) | Work::Passing(_) => {
                 self.pending.as_ref().map(|pending| pending.sequence)
             }
@@ -248,6 +253,18 @@ impl Protected {
                     if changes_schema {
                         self.shared().forget_all();
                     }
+                }
+                Ok(())
+            }
+            Work::Describing(describing) => {
+                let sequence = describing.sequence;
+                match describing.take(packet, capabilities, reach.status)? {
+                    None => {}
+                    Some(Ok(shown)) => {
+                        self.work = Work::Nothing;
+                        reach.to_client.extend_from_slice(&shown);
+                    }
+                    Some(Err(error)) => self.refuse(&error, sequence, reach),
                 }
                 Ok(())
             }
@@ -359,7 +376,7 @@ impl Protected {
         let changes_schema = match &self.work {
             Work::Replying(_, changes_schema) => *changes_schema,
             Work::Passing(passing) => passing.changes_schema,
-            Work::Nothing | Work::Asking(_) | Work::Preparing(_) => false,
+            Work::Nothing | Work::Asking(_) | Work::Preparing(_) | Work::Describing(_) => false,
         };
         if changes_schema {
             self.shared().forget_all();

@@ -8,10 +8,13 @@
 
 pub(crate) mod ddl;
 mod kinds;
+mod lax;
 pub(crate) mod lexer;
 pub(crate) mod names;
 pub(crate) mod parse;
+mod rowless;
 pub mod schema;
+pub mod shown;
 pub mod statement;
 pub(crate) mod subset;
 
@@ -28,6 +31,8 @@ pub struct MySql {
     pub plain_backslashes: bool,
     /// Whether names of tables are kept and compared in small letters (`lower_case_table_names`).
     pub folds_tables: bool,
+    /// Whether the mode is not strict: the server changes values that do not fit.
+    pub is_lax: bool,
 }
 
 /// SQL modes under which statements over protected tables mean what they mean without them, or
@@ -97,6 +102,7 @@ impl MySql {
                 _ => return Err(ModeError::Unknown(name.to_owned())),
             }
         }
+        own.is_lax = !is_strict;
         Ok((own, is_strict))
     }
 
