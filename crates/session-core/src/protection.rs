@@ -38,6 +38,8 @@ const FIELD_SIZE_MAX: usize = 256 << 20;
 pub const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// How many warnings are remembered, so that each is logged once.
 const WARNINGS_MAX: usize = 1000;
+/// Databases, or ways to read texts of one, that are remembered although no session has them.
+const DATABASES_MAX: usize = 1000;
 
 /// Whether there is a finisher for servers of a major version.
 pub type OffersFinisher = Arc<dyn Fn(u16) -> bool + Send + Sync>;
@@ -82,7 +84,7 @@ pub struct Protection {
 /// The state of a database.
 #[derive(Default)]
 struct Database {
-    /// How many times its schema was invalidated.
+    /// Another number each time its schema is invalidated, and after it was dropped from memory.
     forgets: u64,
     published: Option<Published>,
     seen: Seen,
@@ -262,12 +264,12 @@ impl Protection {
         published.map(|known| known.generation)
     }
 
-    /// How many times the schema of a database was invalidated. A reading during which this number
-    /// grew may be outdated.
+    /// A number that is another one each time the schema of a database is invalidated. A reading
+    /// during which it has changed may be outdated.
     pub fn forgets(&self, database: &str) -> u64 {
         let mut databases = self.lock();
         // Known from now on, so that `forget_all` counts for this reading.
-        databases.entry(database.to_owned()).or_default().forgets
+        self.known(&mut databases, database).forgets
     }
 
     /// A number that grows with every change of [`Self::generation`] or [`Self::forgets`] of any
@@ -280,8 +282,8 @@ impl Protection {
     /// Returns the new value of [`Self::forgets`].
     pub fn forget(&self, database: &str) -> u64 {
         let mut databases = self.lock();
-        let known = databases.entry(database.to_owned()).or_default();
-        known.forgets += 1;
+        let known = self.known(&mut databases, database);
+        known.forgets = self.next();
         let forgets = known.forgets;
         let published = known.published.take();
         drop(databases);
@@ -295,7 +297,7 @@ impl Protection {
         let mut databases = self.lock();
         let mut published = Vec::new();
         for known in databases.values_mut() {
-            known.forgets += 1;
+            known.forgets = self.next();
             published.push(known.published.take());
         }
         drop(databases);
@@ -307,7 +309,7 @@ impl Protection {
     pub fn freshness(&self, database: &str) -> Option<Arc<Freshness>> {
         let interval = self.intervals.check?;
         let mut databases = self.lock();
-        let known = databases.entry(database.to_owned()).or_default();
+        let known = self.known(&mut databases, database);
         let freshness = known
             .freshness
             .get_or_insert_with(|| Arc::new(Freshness::new(interval)));
@@ -318,7 +320,7 @@ impl Protection {
     pub fn watch(&self, name: &[u8], database: &str) -> Option<Arc<Watch>> {
         let lease = self.intervals.lease?;
         let mut databases = self.lock();
-        let known = databases.entry(database.to_owned()).or_default();
+        let known = self.known(&mut databases, database);
         let new = || Arc::new(Watch::new(name, database, lease));
         Some(Arc::clone(known.watch.get_or_insert_with(new)))
     }
@@ -422,7 +424,7 @@ impl Protection {
         let sealer = self.root.sealer(&schema.protected);
         let sealer = Arc::new(sealer.map_err(|error| StatementError::rules(error.to_string()))?);
         let mut databases = self.lock();
-        let known = databases.entry(database.to_owned()).or_default();
+        let known = self.known(&mut databases, database);
         if known.forgets != forgets {
             return Ok(None);
         }
@@ -488,6 +490,29 @@ impl Protection {
             loaded.note_increments(&one.plan);
         }
         Ok(Arc::new(TextPlan::new(text, planned, loaded)))
+    }
+
+    /// What is known of a database. Clients of MySQL can invent as many names as they want, since
+    /// their SQL mode is a part of it: those that no session has are dropped once there are many.
+    fn known<'d>(
+        &self,
+        databases: &'d mut HashMap<String, Database>,
+        name: &str,
+    ) -> &'d mut Database {
+        if databases.len() >= DATABASES_MAX && !databases.contains_key(name) {
+            let is_unused = |known: &Database| {
+                let sessions = known.freshness.as_ref().map_or(1, Arc::strong_count);
+                known.watch.is_none() && sessions == 1
+            };
+            for (_, known) in databases.extract_if(|_, known| is_unused(known)) {
+                self.retire_all(known.published);
+            }
+        }
+        let new = || Database {
+            forgets: self.next(),
+            ..Database::default()
+        };
+        databases.entry(name.to_owned()).or_insert_with(new)
     }
 
     fn next(&self) -> u64 {

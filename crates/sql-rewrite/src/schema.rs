@@ -223,6 +223,8 @@ pub struct CatalogueFacts {
     pub binary_texts: Vec<ColumnId>,
     /// What queries need that are left to a finisher.
     pub finisher: FinisherFacts,
+    /// Collations of tables, by schema and name (MySQL).
+    pub collations: HashMap<(String, String), String>,
 }
 
 /// What is needed to leave queries to a finisher.

@@ -16,6 +16,7 @@ const MARIADB: MySql = MySql {
     ansi_quotes: false,
     plain_backslashes: false,
     folds_tables: false,
+    is_lax: false,
 };
 
 fn rules() -> Rules {

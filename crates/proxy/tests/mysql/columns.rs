@@ -4,6 +4,8 @@
 mod canary;
 mod differential;
 mod drawn;
+mod dump;
 mod lab;
 mod refusals;
 mod sessions;
+mod shown;

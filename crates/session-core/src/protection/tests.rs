@@ -141,3 +141,21 @@ fn a_change_of_all_databases_outdates_readings_of_each() {
     publish(&protection);
     assert!(protection.adopt("base", &facts, None).is_some());
 }
+
+#[test]
+fn names_that_no_session_has_are_dropped() {
+    let protection = protection().with_check_interval(Duration::from_secs(1));
+    let used = protection.freshness("used").expect("there are checks");
+    let forgets = protection.forgets("used");
+    let reading = protection.forgets("base");
+    for number in 0..3 * DATABASES_MAX {
+        protection.forgets(&number.to_string());
+        assert!(protection.lock().len() <= DATABASES_MAX);
+    }
+    assert_eq!(protection.forgets("used"), forgets);
+    let again = protection.freshness("used").expect("there are checks");
+    assert!(Arc::ptr_eq(&used, &again));
+    // What was read before is not taken for the schema of a name that is known anew.
+    assert!(protection.generation("base").is_none());
+    assert_ne!(protection.forgets("base"), reading);
+}

@@ -28,6 +28,7 @@ use crate::refusal::Refusal;
 
 mod carried;
 mod columns;
+mod describing;
 mod errors;
 mod fetching;
 mod fill;
@@ -43,6 +44,7 @@ mod values;
 mod view;
 mod warnings;
 
+use describing::Describing;
 use finishing::Finishing;
 use modifying::{Modifying, Taken};
 use preparing::Preparing;
@@ -77,6 +79,8 @@ enum Work {
     Modifying(Box<Modifying>),
     /// The rows of a query that the proxy finishes.
     Finishing(Box<Finishing>),
+    /// The answer to a statement that shows how a protected table is declared.
+    Describing(Box<Describing>),
 }
 
 /// A command that has passed to the server.
@@ -148,6 +152,7 @@ impl Protected {
                 | Work::Preparing(_)
                 | Work::Modifying(_)
                 | Work::Finishing(_)
+                | Work::Describing(_)
         )
     }
 
@@ -158,6 +163,7 @@ impl Protected {
             Work::Preparing(preparing) => Some(preparing.sequence),
             Work::Modifying(modifying) => Some(modifying.sequence),
             Work::Finishing(finishing) => Some(finishing.sequence),
+            Work::Describing(describing) => Some(describing.sequence),
             Work::Nothing | Work::Asking(_) | Work::Passing(_) => {
                 self.pending.as_ref().map(|pending| pending.sequence)
             }
@@ -263,6 +269,18 @@ impl Protected {
                     if changes_schema {
                         self.shared().forget_all();
                     }
+                }
+                Ok(())
+            }
+            Work::Describing(describing) => {
+                let sequence = describing.sequence;
+                match describing.take(packet, capabilities, reach.status)? {
+                    None => {}
+                    Some(Ok(shown)) => {
+                        self.work = Work::Nothing;
+                        reach.to_client.extend_from_slice(&shown);
+                    }
+                    Some(Err(error)) => self.refuse(&error, sequence, reach),
                 }
                 Ok(())
             }
@@ -422,7 +440,8 @@ impl Protected {
             | Work::Asking(_)
             | Work::Preparing(_)
             | Work::Modifying(_)
-            | Work::Finishing(_) => false,
+            | Work::Finishing(_)
+            | Work::Describing(_) => false,
         };
         if changes_schema {
             self.shared().forget_all();

@@ -9,11 +9,14 @@
 pub(crate) mod ddl;
 pub(crate) mod finish;
 mod kinds;
+mod lax;
 pub(crate) mod lexer;
 pub(crate) mod modify;
 pub(crate) mod names;
 pub(crate) mod parse;
+mod rowless;
 pub mod schema;
+pub mod shown;
 pub mod statement;
 pub(crate) mod subset;
 
@@ -30,6 +33,8 @@ pub struct MySql {
     pub plain_backslashes: bool,
     /// Whether names of tables are kept and compared in small letters (`lower_case_table_names`).
     pub folds_tables: bool,
+    /// Whether the mode is not strict: the server changes values that do not fit.
+    pub is_lax: bool,
 }
 
 /// SQL modes under which statements over protected tables mean what they mean without them, or
@@ -99,6 +104,7 @@ impl MySql {
                 _ => return Err(ModeError::Unknown(name.to_owned())),
             }
         }
+        own.is_lax = !is_strict;
         Ok((own, is_strict))
     }
 

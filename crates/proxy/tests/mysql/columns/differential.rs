@@ -38,7 +38,7 @@ fn filling() -> Vec<Statement> {
                 Value::Int(-32_768),
                 text("-2147483648"),
                 Value::Date(1977, 7, 17, 0, 0, 0, 0),
-                Value::Double(77.755),
+                Value::Double(77.75),
                 Value::Date(1977, 7, 17, 7, 7, 7, 7000),
                 text(&"canary ".repeat(9000)),
                 Value::Bytes(vec![0, 255, 1, 2, 254]),

@@ -71,11 +71,12 @@ fn what_is_not_proved_safe_is_refused() {
             "PREPARE s FROM 'SELECT * FROM person'",
             "PREPARE s FROM @v",
             "EXECUTE IMMEDIATE concat('SELECT * FROM pers', 'on')",
-            "SHOW CREATE TABLE person",
-            "SHOW COLUMNS FROM person",
-            "DESCRIBE person",
+            "SHOW COLUMNS FROM person WHERE Type LIKE '%'",
+            "SHOW CREATE TABLE person; SELECT 1",
             "EXPLAIN SELECT * FROM person",
-            "LOCK TABLES person WRITE",
+            "SELECT column_type FROM information_schema.columns WHERE table_name = 'person'",
+            "SELECT * FROM information_schema.check_constraints WHERE table_name = 'person'",
+            "ALTER TABLE person DISABLE KEYS, ADD x INT",
             "TABLE person",
             "SELECT * FROM person WHERE number = ?",
         ] {
@@ -93,10 +94,10 @@ fn sessions_whose_texts_are_read_otherwise_are_refused() {
     let insert = "INSERT INTO person (name) VALUES ('x')";
     for lab in both() {
         for (set, refused) in [
-            ("SET sql_mode = ''", insert),
+            ("SET sql_mode = ''", "UPDATE person SET name = 'y'"),
             (
                 "SET sql_mode = 'NO_ENGINE_SUBSTITUTION'",
-                "SELECT name FROM person",
+                "DELETE FROM person WHERE number = 1",
             ),
             (
                 "SET sql_mode = 'HIGH_NOT_PRECEDENCE,STRICT_ALL_TABLES'",

@@ -8,6 +8,7 @@ use sql_plan::Effects;
 use wire_mysql::command::{Command, Fetch, kind, write_text};
 use wire_mysql::execute::Head;
 
+use super::describing::Describing;
 use super::fill::{self, Made};
 use super::finishing::{Finishing, finish_of};
 use super::modifying::{Modifying, takes_steps};
@@ -90,7 +91,17 @@ impl Protected {
         if texts::is_frame(text) {
             return self.pass(pending, Passing::default(), reach);
         }
-        let decided = self.decide(text).and_then(|decision| match decision {
+        let decision = match self.decide(text) {
+            Ok(Decision::Described(described)) => {
+                self.send(|out| out.extend_from_slice(&pending.payload), reach);
+                let describing = Describing::new(*described, pending.sequence, self.size_max());
+                self.work = Work::Describing(Box::new(describing));
+                return;
+            }
+            decision => decision,
+        };
+        let decided = decision.and_then(|decision| match decision {
+            Decision::Described(_) => Err(StatementError::other_plan()),
             Decision::Passes(effects) => Ok((None, effects)),
             Decision::Planned(plan) => {
                 if takes_steps(&plan) {
@@ -154,6 +165,13 @@ impl Protected {
         let decided = self.decide(text);
         match decided {
             Err(error) => self.refuse(&error, pending.sequence, reach),
+            Ok(Decision::Described(_)) => {
+                let error = StatementError::unsupported(
+                    "a prepared statement that shows how a protected table is declared",
+                );
+                let error = error.hint("Send it as a text, without preparing it.");
+                self.refuse(&error, pending.sequence, reach);
+            }
             Ok(Decision::Passes(effects)) => {
                 let prepared = Prepared::new(text, Kind::Passes(effects.clone()), version);
                 self.pass_with(&effects, pending, Some(prepared), reach);

@@ -217,7 +217,7 @@ impl Modifying {
                 .hint("Name one row by all columns of a primary or unique key.");
             return Ok(Taken::Fails(refusal(&error)));
         }
-        // Without a row, none is written: no row has what stands for it here.
+        let had_row = !rows.is_empty();
         let given: Vec<Sealed> = match rows.first() {
             None => vec![Some(NO_VALUE.to_vec()); count],
             Some(row) => TextRow::read(row, count)?
@@ -242,12 +242,18 @@ impl Modifying {
                 };
             }
         };
+        // Without a row, none is written: no sealed value is empty. Of NULL, the server would know
+        // before it looks that a column which is NOT NULL never has it, and say less of it.
+        let given = match had_row {
+            true => given,
+            false => vec![Some(Vec::new()); count],
+        };
         let made = Made {
             computed: &computed,
             given: &given,
         };
         let command = self.command(made, settings)?;
-        self.step = Step::Writing(!rows.is_empty());
+        self.step = Step::Writing(had_row);
         Ok(match command {
             Ok(command) => Taken::Sends(command),
             Err(error) => Taken::Fails(refusal(&error)),

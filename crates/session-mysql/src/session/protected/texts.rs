@@ -5,7 +5,7 @@ use std::sync::Arc;
 use session_core::plans::TextPlan;
 use session_core::{Loaded, Protection, StatementError};
 use sql_plan::{Effects, Form, Output, Plan, Source, Translated};
-use sql_rewrite::mysql::ModeError;
+use sql_rewrite::mysql::shown::{Described, described};
 use sql_rewrite::mysql::statement::{effects_of_unread, may_name};
 
 use super::settings::{Letters, Settings};
@@ -17,6 +17,8 @@ pub(super) enum Decision {
     Passes(Effects),
     /// The server gets another one.
     Planned(Arc<TextPlan>),
+    /// It passes, and its answer shows declared types.
+    Described(Box<Described>),
 }
 
 /// Texts that pass in every session, whatever is known of it: they are about the session alone.
@@ -83,10 +85,9 @@ pub(super) fn decide(
         true => Err(why()),
         false => Ok(Decision::Passes(effects_of_unread(text))),
     };
-    let is_strict = match &settings.own {
-        Ok((_, is_strict)) => *is_strict,
-        Err(error) => return unread(&|| StatementError::unsupported(error.to_string())),
-    };
+    if let Err(error) = &settings.own {
+        return unread(&|| StatementError::unsupported(error.to_string()));
+    }
     let read = std::str::from_utf8(text).ok();
     let Some(text) = read.filter(|text| settings.client.has(text)) else {
         return unread(&|| {
@@ -97,6 +98,9 @@ pub(super) fn decide(
             .hint("Use SET NAMES utf8mb4, and send UTF-8.")
         });
     };
+    if let Some(described) = described(text, &loaded.schema) {
+        return Ok(Decision::Described(Box::new(described)));
+    }
     let plan = shared.plan(loaded, text)?;
     let parts = match &plan.planned[..] {
         [one] => match &one.plan {
@@ -108,11 +112,6 @@ pub(super) fn decide(
         },
         _ => return Err(StatementError::other_plan()),
     };
-    if !is_strict {
-        return Err(StatementError::unsupported(
-            ModeError::NotStrict.to_string(),
-        ));
-    }
     if !settings.connection.has(text) {
         return Err(StatementError::unsupported(
             "the server would change letters of the text on their way (character_set_connection)",

@@ -37,7 +37,8 @@ macro_rules! own_grants {
 /// What is asked of the server, one after the other. Texts are the same in every SQL mode.
 pub const ASKED: [&str; 8] = [
     concat!(
-        "SELECT table_schema, table_name, table_type, engine FROM information_schema.tables WHERE ",
+        "SELECT table_schema, table_name, table_type, engine, table_collation FROM \
+         information_schema.tables WHERE ",
         of_users!("table_schema"),
         " ORDER BY table_schema, table_name"
     ),
@@ -285,6 +286,8 @@ impl Builder {
                 other => (RelationKind::Table, other.to_owned()),
             };
             self.engines.insert(name.clone(), engine);
+            let collations = &mut self.schema.catalogue.collations;
+            collations.insert(name.clone(), text(row, 4));
             let table = Table {
                 oid: u32::try_from(index + 1).unwrap_or(u32::MAX),
                 kind,

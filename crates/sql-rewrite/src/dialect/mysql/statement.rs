@@ -7,7 +7,7 @@ use sqlparser::ast::{Expr, ObjectName, SelectItem, SetExpr, Statement};
 use sqlstate::SqlState;
 
 use super::lexer::{self, Kind};
-use super::{MySql, kinds, names, parse};
+use super::{MySql, kinds, lax, names, parse, rowless};
 use crate::analysis::template;
 use crate::dialect::lexeme::{is_word, lower, names_word};
 use crate::mention::Mentions;
@@ -50,10 +50,19 @@ pub(crate) fn plan(text: &str, schema: &Schema, own: MySql) -> Result<Vec<Planne
         return planned(Plan::Pass(effects(&words)));
     }
     let mentions = Mentions::of(schema);
-    let Some(name) = readings.iter().find_map(|text| mentions.find(text)) else {
-        check_unseen(text, &words, own)?;
-        check_closed(text, &readings, schema, own)?;
-        return planned(Plan::Pass(effects(&words)));
+    let found = readings.iter().find_map(|text| mentions.find(text));
+    let passes = match &found {
+        None => Ok(true),
+        Some(_) => rowless::passes(text, &mentions, own),
+    };
+    let name = match (found, passes) {
+        (Some(name), Ok(false)) => name,
+        (found, Err(refusal)) => return Err(refusal.naming(found.as_deref())),
+        _ => {
+            check_unseen(text, &words, own)?;
+            check_closed(text, &readings, schema, own)?;
+            return planned(Plan::Pass(effects(&words)));
+        }
     };
     let plan = named(text, schema, own);
     plan.map_err(|refusal| refusal.naming(Some(&name)))
@@ -220,6 +229,9 @@ fn named(text: &str, schema: &Schema, own: MySql) -> Result<Plan, Refusal> {
         let parsed = parse::parse(text, own).map_err(|read| read.refusal().with_hint(hint))?;
         check_relations(&parsed, schema, own)?;
         check_names(&parsed, text)?;
+        if own.is_lax {
+            lax::check(&parsed, schema, own)?;
+        }
         let plan = of_statement(&parsed, schema)?;
         kinds::check(&plan, schema)?;
         Ok(plan)

@@ -1,0 +1,75 @@
+//! Statements in an SQL mode that is not strict, as dumps and programs that make them set it. The
+//! server then cuts values, and puts an empty one in the place of NULL: columns are wide enough for
+//! sealed values, but an empty one is no sealed value.
+
+use sqlparser::ast::{Expr, Insert, SetExpr, Statement, TableObject, UnaryOperator, Value};
+
+use super::{ModeError, MySql, names};
+use crate::{Refusal, Schema};
+use sql_plan::unsupported;
+
+/// Lets a statement through that means the same as in a strict mode, as far as protected columns
+/// are concerned.
+///
+/// # Errors
+/// The server could store something that is not sealed.
+pub(super) fn check(statement: &Statement, schema: &Schema, own: MySql) -> Result<(), Refusal> {
+    let is_same = match statement {
+        Statement::Query(_)
+        | Statement::CreateTable(_)
+        | Statement::Drop { .. }
+        | Statement::Truncate(_) => true,
+        Statement::Insert(insert) => gives_all(insert, schema, own).unwrap_or(false),
+        _ => false,
+    };
+    match is_same {
+        true => Ok(()),
+        false => Err(unsupported(&ModeError::NotStrict.to_string()).with_hint(
+            "Without a strict mode only SELECT and CREATE TABLE work, and INSERT of constants that \
+             are not NULL into protected columns that are NOT NULL.",
+        )),
+    }
+}
+
+/// Whether each row has a constant for each protected column that is `NOT NULL`.
+fn gives_all(insert: &Insert, schema: &Schema, own: MySql) -> Option<bool> {
+    let TableObject::TableName(name) = &insert.table else {
+        return None;
+    };
+    let (database, table) = names::split(name, own)?;
+    let table = schema.find(database.as_deref(), &table)?;
+    let SetExpr::Values(values) = &*insert.source.as_ref()?.body else {
+        return None;
+    };
+    let given = insert.columns.iter();
+    let given: Option<Vec<String>> = given
+        .map(|name| name.0.last()?.as_ident().map(names::fold))
+        .collect();
+    let given = given?;
+    let mut needed = table.columns.iter().enumerate();
+    Some(needed.all(|(index, column)| {
+        if column.protected.is_none() || !column.not_null {
+            return true;
+        }
+        let place = match given.is_empty() {
+            true => Some(index),
+            false => given.iter().position(|own| *own == column.name),
+        };
+        let mut rows = values.rows.iter();
+        place.is_some_and(|at| rows.all(|row| row.content.get(at).is_some_and(is_constant)))
+    }))
+}
+
+fn is_constant(value: &Expr) -> bool {
+    match value {
+        Expr::Value(value) => matches!(
+            value.value,
+            Value::Number(..) | Value::SingleQuotedString(_) | Value::Boolean(_)
+        ),
+        Expr::UnaryOp {
+            op: UnaryOperator::Minus | UnaryOperator::Plus,
+            expr,
+        } => is_constant(expr),
+        _ => false,
+    }
+}

@@ -1,0 +1,208 @@
+//! Statements that name a protected table, and neither read nor write a row of it: they pass as
+//! they came. Locks, what a dump has around its rows, and questions about tables whose name is a
+//! constant.
+
+use super::MySql;
+use super::lexer::{self, Kind, Lexeme};
+use super::shown::{is_symbol, take_table, take_word};
+use crate::mention::Mentions;
+use sql_plan::refuse;
+
+use crate::Refusal;
+
+/// Columns of `information_schema.columns` that tell the type of sealed values, not the declared
+/// one.
+const OF_TYPES: &[&str] = &[
+    "character_maximum_length",
+    "character_octet_length",
+    "character_set_name",
+    "collation_name",
+    "column_type",
+    "data_type",
+    "datetime_precision",
+    "numeric_precision",
+    "numeric_scale",
+];
+/// Tables of `information_schema` that list checks, and so guards.
+const OF_CHECKS: &[&str] = &["check_constraints", "table_constraints"];
+/// What `mariadb-dump` asks, whose answer decides about computed columns alone.
+const OF_A_DUMP: &str = "select column_name , extra , generation_expression , data_type from \
+                         information_schema . columns where table_schema = database ( ) and \
+                         table_name = '' order by ordinal_position";
+
+/// Whether a text that names protected tables passes.
+///
+/// # Errors
+/// It would show how values are stored.
+pub(super) fn passes(text: &str, mentions: &Mentions, own: MySql) -> Result<bool, Refusal> {
+    if let Some(inside) = in_a_dump(text) {
+        return Ok(lexer::lexemes(inside, own).is_ok_and(|found| sets_keys(&found, inside)));
+    }
+    let Ok(mut found) = lexer::lexemes(text, own) else {
+        return Ok(false);
+    };
+    while found.last().is_some_and(|last| is_symbol(last, ";")) {
+        found.pop();
+    }
+    if found.iter().any(|lexeme| is_symbol(lexeme, ";")) {
+        return Ok(false);
+    }
+    let mut rest = &found[..];
+    if take_word(&mut rest, &["lock"]) {
+        return Ok(take_word(&mut rest, &["table", "tables"]));
+    }
+    if take_word(&mut rest, &["select"]) {
+        let is_written = has_word(rest, "into");
+        if is_written || mentions.find(&without_texts(&found, text)).is_some() {
+            return Ok(false);
+        }
+        return check_information(&found, text).map(|()| true);
+    }
+    Ok(sets_keys(&found, text) || lists(&found, text))
+}
+
+/// The statement of a dump that all versions of the servers read in a comment.
+fn in_a_dump(text: &str) -> Option<&str> {
+    let text = text.trim_ascii();
+    let text = text.strip_suffix(';').unwrap_or(text).trim_ascii();
+    let inside = text.strip_prefix("/*!40000 ")?.strip_suffix("*/")?;
+    (!inside.contains("*/") && !inside.contains("/*")).then_some(inside)
+}
+
+/// `ALTER TABLE t DISABLE KEYS`, which does nothing to tables of InnoDB.
+fn sets_keys(found: &[Lexeme], text: &str) -> bool {
+    let mut rest = found;
+    take_word(&mut rest, &["alter"])
+        && take_word(&mut rest, &["table"])
+        && take_table(&mut rest, text).is_some()
+        && take_word(&mut rest, &["disable", "enable"])
+        && take_word(&mut rest, &["keys"])
+        && rest.is_empty()
+}
+
+/// `SHOW` of tables, triggers or keys.
+fn lists(found: &[Lexeme], text: &str) -> bool {
+    let mut rest = found;
+    if !take_word(&mut rest, &["show"]) || has_word(rest, "where") || has_word(rest, "select") {
+        return false;
+    }
+    if take_word(&mut rest, &["index", "indexes", "keys"]) {
+        return take_word(&mut rest, &["from", "in"])
+            && take_table(&mut rest, text).is_some()
+            && (rest.is_empty() || (take_word(&mut rest, &["from", "in"]) && rest.len() == 1));
+    }
+    take_word(&mut rest, &["full"]);
+    take_word(&mut rest, &["tables", "triggers"])
+        || (take_word(&mut rest, &["table"]) && take_word(&mut rest, &["status"]))
+}
+
+fn has_word(found: &[Lexeme], word: &str) -> bool {
+    let is_it = |own: &Lexeme| own.kind == Kind::Word && own.value == word;
+    found.iter().any(is_it)
+}
+
+/// The text without what stands in constants.
+fn without_texts(found: &[Lexeme], text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for lexeme in found {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        match lexeme.kind {
+            Kind::Text => out.push_str("''"),
+            Kind::Name => out.push_str(&lexeme.value),
+            _ => out.push_str(&text[lexeme.span.clone()]),
+        }
+    }
+    out
+}
+
+/// Refuses what would show the types of sealed values, or guards.
+fn check_information(found: &[Lexeme], text: &str) -> Result<(), Refusal> {
+    let named = |words: &[&str]| {
+        let is_name = |own: &&Lexeme| matches!(own.kind, Kind::Word | Kind::Name);
+        found
+            .iter()
+            .filter(is_name)
+            .any(|own| words.contains(&own.value.to_ascii_lowercase().as_str()))
+    };
+    if without_texts(found, text).to_ascii_lowercase() == OF_A_DUMP {
+        return Ok(());
+    }
+    let has_star = found.iter().any(|own| is_symbol(own, "*"));
+    let shows_types = named(&["columns"]) && (has_star || named(OF_TYPES));
+    match shows_types || named(OF_CHECKS) {
+        false => Ok(()),
+        true => Err(refuse(
+            "information_schema would show how values of a protected table are stored, and its \
+             guard, and not what was declared",
+        )
+        .with_hint("Use SHOW FULL COLUMNS or SHOW CREATE TABLE, which show what was declared.")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Dialect, Schema, Table};
+
+    #[track_caller]
+    fn passes_over_person(text: &str) -> Result<bool, Refusal> {
+        let name = ("shop".to_owned(), "person".to_owned());
+        let table = Table {
+            opaque: true,
+            ..Table::empty(&name)
+        };
+        let own = MySql::default();
+        let mut schema = Schema {
+            dialect: Dialect::MySql(own),
+            ..Schema::default()
+        };
+        schema.tables.insert(name, table);
+        passes(text, &Mentions::of(&schema), own)
+    }
+
+    #[test]
+    fn only_what_reads_no_rows_passes() {
+        for text in [
+            "LOCK TABLES `person` READ /*!32311 LOCAL */",
+            "lock tables person write, other read;",
+            "/*!40000 ALTER TABLE `person` DISABLE KEYS */;",
+            "ALTER TABLE shop.person ENABLE KEYS",
+            "SHOW KEYS FROM `person` FROM shop",
+            "show table status like 'person'",
+            "SHOW TRIGGERS LIKE 'person'",
+            "SELECT engine FROM information_schema.tables WHERE table_name = 'person'",
+            "select column_name, extra, generation_expression, data_type from \
+             information_schema.columns where table_schema=database() and table_name='person' \
+             order by ordinal_position",
+        ] {
+            assert_eq!(passes_over_person(text), Ok(true), "{text}");
+        }
+        for text in [
+            "LOCK TABLES person READ; SELECT * FROM person",
+            "/*!40000 ALTER TABLE person DISABLE KEYS, ADD x INT */",
+            "/*!40000 ALTER TABLE person DISABLE KEYS */; SELECT 1",
+            "/*!40000 SELECT * FROM person */",
+            "/*!50000 ALTER TABLE person DISABLE KEYS */",
+            "ALTER TABLE person DROP COLUMN name",
+            "SHOW TABLES WHERE (SELECT max(name) FROM person) = 'x'",
+            "SHOW CREATE VIEW person",
+            "SELECT * FROM person WHERE name = 'person'",
+            "SELECT 'person' INTO @v",
+            "SELECT /*!40001 SQL_NO_CACHE */ name FROM person",
+            "SELECT 1 FROM t WHERE x = 'a\\\\' AND 'person' = name FROM `person`",
+            "INSERT INTO plain (note) VALUES ('person')",
+        ] {
+            assert_eq!(passes_over_person(text), Ok(false), "{text}");
+        }
+        for text in [
+            "SELECT column_type FROM information_schema.columns WHERE table_name = 'person'",
+            "SELECT * FROM information_schema.`COLUMNS` WHERE table_name = 'person'",
+            "SELECT constraint_name FROM information_schema.check_constraints WHERE table_name = \
+             'person'",
+        ] {
+            passes_over_person(text).expect_err(text);
+        }
+    }
+}

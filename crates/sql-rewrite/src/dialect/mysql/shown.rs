@@ -1,0 +1,303 @@
+//! Statements that show how a protected table is declared (`SHOW CREATE TABLE`, `SHOW COLUMNS`,
+//! `DESCRIBE`). They go to the server as they are; its answer gets the declared types in the place
+//! of those of sealed values, and has no guard.
+
+use column_value::LogicalType;
+
+use super::lexer::{self, Kind, Lexeme};
+use super::{MySql, names, schema::type_name};
+use crate::{Dialect, Schema};
+
+/// What a statement shows of a protected table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Described {
+    /// In which form.
+    pub form: Form,
+    own: MySql,
+    columns: Vec<Declared>,
+    /// The name of the table's guard.
+    guard: String,
+}
+
+/// The form of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// The text of `CREATE TABLE` is the second column.
+    Create,
+    /// A row for each column: its name, its type, and others.
+    Columns,
+    /// The same with the collation behind the type.
+    FullColumns,
+}
+
+/// A protected column as it was declared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Declared {
+    name: String,
+    type_text: String,
+    /// The collation that a text of the table has.
+    collation: Option<String>,
+    /// Whether the server shows `DEFAULT NULL` for the declared type, but not for the sealed one.
+    may_lack_default: bool,
+}
+
+/// What a text shows, if it is one of these statements about a table with protected columns. Rules
+/// and tables must fit.
+pub fn described(text: &str, schema: &Schema) -> Option<Described> {
+    let Dialect::MySql(own) = schema.dialect else {
+        return None;
+    };
+    let first = text.trim_ascii_start().get(..4)?.to_ascii_lowercase();
+    if !["show", "desc", "expl"].contains(&first.as_str()) || !schema.unfit.is_empty() {
+        return None;
+    }
+    let found = lexer::lexemes(text, own).ok()?;
+    let (form, database, table) = read(&found, text)?;
+    let name = |name: &str| names::table(name, own);
+    let table = schema.find(database.map(name).as_deref(), &name(table))?;
+    let has_all = table.oid != 0 && !table.columns.is_empty();
+    let ids = table.columns.iter().filter_map(|column| column.protected);
+    let key = (table.schema.clone(), table.name.clone());
+    let collation = schema.catalogue.collations.get(&key);
+    let columns: Vec<Declared> = ids
+        .map(|id| {
+            let rule = schema.column(id);
+            Declared {
+                name: rule.column.clone(),
+                type_text: shown_type(rule.logical, own),
+                collation: collation.filter(|_| rule.logical.is_text()).cloned(),
+                may_lack_default: !own.is_mariadb
+                    && matches!(rule.logical, LogicalType::Varchar(_)),
+            }
+        })
+        .collect();
+    (has_all && !columns.is_empty()).then(|| Described {
+        form,
+        own,
+        columns,
+        guard: format!("strongroom_{}", table.name),
+    })
+}
+
+/// A declared type as the server shows it: with the width of a number, before MySQL 8.0.19.
+fn shown_type(logical: LogicalType, own: MySql) -> String {
+    let name = type_name(logical);
+    let width = match logical {
+        _ if !own.is_mariadb && own.version >= 80_019 => "",
+        LogicalType::SmallInt => "(6)",
+        LogicalType::Integer => "(11)",
+        LogicalType::BigInt => "(20)",
+        _ => "",
+    };
+    format!("{name}{width}")
+}
+
+type Shows<'t> = (Form, Option<&'t str>, &'t str);
+
+/// The form of a statement, and the database and table of which it speaks.
+fn read<'t>(found: &'t [Lexeme], text: &'t str) -> Option<Shows<'t>> {
+    let mut part = found;
+    while let Some((last, before)) = part.split_last()
+        && is_symbol(last, ";")
+    {
+        part = before;
+    }
+    let mut rest = part;
+    let is = take_word;
+    if is(&mut rest, &["describe", "desc", "explain"]) {
+        let (database, table) = take_table(&mut rest, text)?;
+        // The name of a column, or nothing.
+        let is_end = rest.is_empty() || (rest.len() == 1 && name(&rest[0], text).is_some());
+        return is_end.then_some((Form::Columns, database, table));
+    }
+    if !is(&mut rest, &["show"]) {
+        return None;
+    }
+    if is(&mut rest, &["create"]) {
+        let is_table = is(&mut rest, &["table"]);
+        let (database, table) = take_table(&mut rest, text)?;
+        let is_end = is_table && rest.is_empty();
+        return is_end.then_some((Form::Create, database, table));
+    }
+    let form = match is(&mut rest, &["full"]) {
+        true => Form::FullColumns,
+        false => Form::Columns,
+    };
+    if !is(&mut rest, &["columns", "fields"]) || !is(&mut rest, &["from", "in"]) {
+        return None;
+    }
+    let (mut database, table) = take_table(&mut rest, text)?;
+    if is(&mut rest, &["from", "in"]) {
+        let (first, behind) = rest.split_first()?;
+        (database, rest) = (Some(name(first, text)?), behind);
+    }
+    if is(&mut rest, &["like"]) {
+        let (first, behind) = rest.split_first()?;
+        if first.kind != Kind::Text {
+            return None;
+        }
+        rest = behind;
+    }
+    rest.is_empty().then_some((form, database, table))
+}
+
+pub(super) fn is_symbol(lexeme: &Lexeme, symbol: &str) -> bool {
+    lexeme.kind == Kind::Symbol && lexeme.value == symbol
+}
+
+/// Takes one of some words, if it comes next.
+pub(super) fn take_word(rest: &mut &[Lexeme], words: &[&str]) -> bool {
+    match rest.split_first() {
+        Some((first, behind))
+            if first.kind == Kind::Word && words.contains(&first.value.as_str()) =>
+        {
+            *rest = behind;
+            true
+        }
+        _ => false,
+    }
+}
+
+/// A name as it is written.
+fn name<'t>(lexeme: &'t Lexeme, text: &'t str) -> Option<&'t str> {
+    match lexeme.kind {
+        Kind::Word => text.get(lexeme.span.clone()),
+        Kind::Name => Some(&lexeme.value),
+        _ => None,
+    }
+}
+
+/// Takes the name of a table, and the database before it.
+pub(super) fn take_table<'t>(
+    rest: &mut &'t [Lexeme],
+    text: &'t str,
+) -> Option<(Option<&'t str>, &'t str)> {
+    let (first, behind) = rest.split_first()?;
+    let own = name(first, text)?;
+    *rest = behind;
+    match behind {
+        [point, table, behind @ ..] if is_symbol(point, ".") => {
+            let table = name(table, text)?;
+            *rest = behind;
+            Some((Some(own), table))
+        }
+        _ => Some((None, own)),
+    }
+}
+
+/// Types that sealed values have.
+fn is_sealed_type(found: &[u8]) -> bool {
+    let found = found.to_ascii_lowercase();
+    found.starts_with(b"varbinary(") || found == b"mediumblob" || found == b"longblob"
+}
+
+impl Described {
+    fn column(&self, name: &[u8]) -> Option<&Declared> {
+        let mut columns = self.columns.iter();
+        columns.find(|own| own.name.as_bytes().eq_ignore_ascii_case(name))
+    }
+
+    /// The declared type and the collation of a column, in the place of a type that the server
+    /// shows. None: the server's own stay.
+    pub fn shown(&self, column: &[u8], found: &[u8]) -> Option<(&str, Option<&str>)> {
+        let own = self.column(column).filter(|_| is_sealed_type(found))?;
+        Some((&own.type_text, own.collation.as_deref()))
+    }
+
+    /// The text of `CREATE TABLE` with the declared types and without the guard. None: it is not
+    /// written as it is expected.
+    pub fn create(&self, text: &[u8]) -> Option<Vec<u8>> {
+        let start = find(text, b" (\n")? + 3;
+        let (parts, end) = self.parts(text, start)?;
+        let mut out = text[..start].to_vec();
+        let (mut is_first, mut replaced) = (true, 0);
+        for part in parts {
+            if self.is_guard(part) {
+                continue;
+            }
+            if !std::mem::take(&mut is_first) {
+                out.extend_from_slice(b",\n");
+            }
+            match self.declared(part) {
+                Some(line) => {
+                    replaced += 1;
+                    out.extend_from_slice(&line);
+                }
+                None => out.extend_from_slice(part),
+            }
+        }
+        out.extend_from_slice(&text[end..]);
+        (replaced == self.columns.len()).then_some(out)
+    }
+
+    /// The parts between the parentheses of `CREATE TABLE`, and where they end.
+    fn parts<'t>(&self, text: &'t [u8], start: usize) -> Option<(Vec<&'t [u8]>, usize)> {
+        // MariaDB writes texts as the session reads them.
+        let escapes = !(self.own.is_mariadb && self.own.plain_backslashes);
+        let mut parts = Vec::new();
+        let (mut quote, mut at, mut from) = (None, start, start);
+        while let Some(&byte) = text.get(at) {
+            match (quote, byte) {
+                (Some(b'\''), b'\\') if escapes => at += 1,
+                (Some(own), byte) if byte == own => quote = None,
+                (Some(_), _) => {}
+                (None, b'\'' | b'`' | b'"') => quote = Some(byte),
+                (None, b',') if text.get(at + 1) == Some(&b'\n') => {
+                    parts.push(&text[from..at]);
+                    from = at + 2;
+                }
+                (None, b'\n') if text.get(at + 1) == Some(&b')') => {
+                    parts.push(&text[from..at]);
+                    return Some((parts, at));
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        None
+    }
+
+    /// The name with which a text begins, and what follows. A session may want names without
+    /// quotes.
+    fn named<'t>(&self, text: &'t [u8]) -> Option<(&'t [u8], &'t [u8])> {
+        let quote = if self.own.ansi_quotes { b'"' } else { b'`' };
+        let Some(inside) = text.strip_prefix(&[quote]) else {
+            let end = text.iter().position(|&byte| byte == b' ')?;
+            return Some(text.split_at(end));
+        };
+        let end = inside.iter().position(|&byte| byte == quote)?;
+        Some((&inside[..end], &inside[end + 1..]))
+    }
+
+    fn is_guard(&self, part: &[u8]) -> bool {
+        let behind = part.strip_prefix(b"  CONSTRAINT ");
+        let own = behind.and_then(|behind| self.named(behind));
+        own.is_some_and(|(name, behind)| {
+            name == self.guard.as_bytes() && behind.starts_with(b" CHECK (")
+        })
+    }
+
+    /// The line of a protected column with its declared type.
+    fn declared(&self, part: &[u8]) -> Option<Vec<u8>> {
+        let (name, behind) = self.named(part.strip_prefix(b"  ")?)?;
+        let own = self.column(name)?;
+        let behind = behind.strip_prefix(b" ")?;
+        let end = behind.iter().position(|&byte| byte == b' ');
+        let (found, rest) = behind.split_at(end.unwrap_or(behind.len()));
+        if !is_sealed_type(found) {
+            return None;
+        }
+        let head = part.len() - behind.len();
+        let mut line = [&part[..head], own.type_text.as_bytes()].concat();
+        let has_default = rest.starts_with(b" NOT NULL") || rest.starts_with(b" DEFAULT NULL");
+        if own.may_lack_default && !has_default {
+            line.extend_from_slice(b" DEFAULT NULL");
+        }
+        line.extend_from_slice(rest);
+        Some(line)
+    }
+}
+
+fn find(text: &[u8], part: &[u8]) -> Option<usize> {
+    text.windows(part.len()).position(|own| own == part)
+}
