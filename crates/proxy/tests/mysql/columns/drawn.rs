@@ -256,7 +256,7 @@ impl Draw {
             ),
             2 => (
                 format!(
-                    "UPDATE account a SET a.level = a.level + {}, holder = 'Cleo', lowest = NULL \
+                    "UPDATE account a SET a.level = a.level + {}, seen = seen + 1, lowest = NULL \
                      WHERE {key}",
                     self.below(900)
                 ),
