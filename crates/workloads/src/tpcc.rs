@@ -27,8 +27,9 @@ use population::Sizes;
 pub use random::ORIGINAL;
 
 /// A one-sentence description.
-pub(crate) const DESCRIPTION: &str = "TPC-C's five transactions on PostgreSQL, MariaDB or MySQL, also \
-     behind a proxy that encrypts columns; takes --scale, --terminals, --isolation and --seconds";
+pub(crate) const DESCRIPTION: &str = "TPC-C's five transactions on PostgreSQL, MariaDB or MySQL, \
+     also behind a proxy that encrypts columns; takes --scale, --terminals, --isolation and \
+     --seconds";
 
 /// Allowed scales: the number of warehouses, or 0 for two small ones.
 pub const SCALES: RangeInclusive<u32> = 0..=100;

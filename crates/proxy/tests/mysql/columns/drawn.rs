@@ -239,7 +239,6 @@ impl Draw {
     /// An `UPDATE` by old values, and its parameters.
     fn increment(&mut self) -> (String, Vec<Value>) {
         let key = self.key();
-        let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
         match self.below(12) {
             0 => (
                 format!("UPDATE account SET times = times + 1 WHERE {key}"),
@@ -270,20 +269,27 @@ impl Draw {
                 ),
                 vec![],
             ),
-            // Out of range.
-            4 => (
-                format!("UPDATE account SET times = times + 2147483000, paid = 1 WHERE {key}"),
-                vec![],
-            ),
-            5 => (
-                format!("UPDATE account SET paid = paid + 9999999999.99 WHERE {key}"),
-                vec![],
-            ),
-            6 => (
-                format!("UPDATE account SET times = times + NULL WHERE {key}"),
-                vec![],
-            ),
-            7 => (
+            4..=6 => (self.wrong_increment(&key), vec![]),
+            7 | 8 => self.increment_by_parameters(),
+            9 => ("BEGIN".to_owned(), vec![]),
+            10 => ("COMMIT".to_owned(), vec![]),
+            _ => ("ROLLBACK".to_owned(), vec![]),
+        }
+    }
+
+    /// One whose result is out of range, or NULL.
+    fn wrong_increment(&mut self, key: &str) -> String {
+        match self.below(3) {
+            0 => format!("UPDATE account SET times = times + 2147483000, paid = 1 WHERE {key}"),
+            1 => format!("UPDATE account SET paid = paid + 9999999999.99 WHERE {key}"),
+            _ => format!("UPDATE account SET times = times + NULL WHERE {key}"),
+        }
+    }
+
+    fn increment_by_parameters(&mut self) -> (String, Vec<Value>) {
+        let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
+        match self.below(2) {
+            0 => (
                 "UPDATE account SET paid = paid + ?, times = times + ?, seen = ? WHERE bank = ? \
                  AND code = ?"
                     .to_owned(),
@@ -295,7 +301,7 @@ impl Draw {
                     text(self.code()),
                 ],
             ),
-            8 => (
+            _ => (
                 "UPDATE account SET paid = paid - ?, lowest = lowest + ? WHERE bank = ? AND \
                  code = ?"
                     .to_owned(),
@@ -309,9 +315,6 @@ impl Draw {
                     text(self.code()),
                 ],
             ),
-            9 => ("BEGIN".to_owned(), vec![]),
-            10 => ("COMMIT".to_owned(), vec![]),
-            _ => ("ROLLBACK".to_owned(), vec![]),
         }
     }
 }

@@ -298,12 +298,7 @@ fn check_key(
             }
             // The server may take another way to the row by it, and find it otherwise.
             _ => {
-                return Err(refuse(format!(
-                    "the new value of a protected column of {} is computed from the old one, and \
-                     the condition has more than comparisons of columns with constants for equality",
-                    table.name
-                ))
-                .with_hint("Leave the rest of the condition out, or read the row first."));
+                return Err(more_than_equality(table));
             }
         }
     }
@@ -356,4 +351,13 @@ fn if_unchanged(update: &mut Update, name: &str, columns: &[ColumnId], analysis:
         });
     }
     update.selection = condition;
+}
+
+fn more_than_equality(table: &Table) -> Refusal {
+    refuse(format!(
+        "the new value of a protected column of {} is computed from the old one, and the \
+         condition has more than comparisons of columns with constants for equality",
+        table.name
+    ))
+    .with_hint("Leave the rest of the condition out, or read the row first.")
 }
