@@ -255,7 +255,7 @@ impl Draw {
             ),
             2 => (
                 format!(
-                    "UPDATE account a SET a.level = a.level + {}, holder = 'Cleo', lowest = NULL \
+                    "UPDATE account a SET a.level = a.level + {}, seen = seen + 1, lowest = NULL \
                      WHERE {key}",
                     self.below(900)
                 ),
@@ -269,19 +269,7 @@ impl Draw {
                 ),
                 vec![],
             ),
-            // Out of range.
-            4 => (
-                format!("UPDATE account SET times = times + 2147483000, paid = 1 WHERE {key}"),
-                vec![],
-            ),
-            5 => (
-                format!("UPDATE account SET paid = paid + 9999999999.99 WHERE {key}"),
-                vec![],
-            ),
-            6 => (
-                format!("UPDATE account SET times = times + NULL WHERE {key}"),
-                vec![],
-            ),
+            4..=6 => (self.wrong_increment(&key), vec![]),
             7 | 8 => self.increment_by_parameters(),
             9 => ("BEGIN".to_owned(), vec![]),
             10 => ("COMMIT".to_owned(), vec![]),
@@ -289,7 +277,15 @@ impl Draw {
         }
     }
 
-    /// The same with parameters of several kinds.
+    /// One whose result is out of range, or NULL.
+    fn wrong_increment(&mut self, key: &str) -> String {
+        match self.below(3) {
+            0 => format!("UPDATE account SET times = times + 2147483000, paid = 1 WHERE {key}"),
+            1 => format!("UPDATE account SET paid = paid + 9999999999.99 WHERE {key}"),
+            _ => format!("UPDATE account SET times = times + NULL WHERE {key}"),
+        }
+    }
+
     fn increment_by_parameters(&mut self) -> (String, Vec<Value>) {
         let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
         match self.below(2) {

@@ -260,15 +260,6 @@ fn qualified(name: &str, column: ColumnId, analysis: &Analysis) -> Expr {
     Expr::CompoundIdentifier(vec![dialect.quote(name), dialect.quote(column)])
 }
 
-/// The column that is compared with a constant.
-fn compared<'e>(one: &'e Expr, other: &Expr) -> Option<&'e Ident> {
-    match (one, other) {
-        (Expr::Identifier(name), Expr::Value(_)) => Some(name),
-        (Expr::CompoundIdentifier(parts), Expr::Value(_)) => parts.last(),
-        _ => None,
-    }
-}
-
 /// Refuses a condition that may name several rows.
 fn check_key(
     read: &Query,
@@ -294,19 +285,20 @@ fn check_key(
                 op: B::Eq,
                 right,
             } => {
-                let found = compared(left, right).or_else(|| compared(right, left));
-                let name = found.map(|name| analysis.dialect().fold(name));
-                given.extend(name.and_then(|name| table.position(&name)));
+                let dialect = analysis.dialect();
+                let column = |one: &Expr, other: &Expr| match (one, other) {
+                    (Expr::Identifier(name), Expr::Value(_)) => Some(dialect.fold(name)),
+                    (Expr::CompoundIdentifier(parts), Expr::Value(_)) => {
+                        parts.last().map(|name| dialect.fold(name))
+                    }
+                    _ => None,
+                };
+                let found = column(left, right).or_else(|| column(right, left));
+                given.extend(found.and_then(|name| table.position(&name)));
             }
             // The server may take another way to the row by it, and find it otherwise.
             _ => {
-                return Err(refuse(format!(
-                    "the new value of a protected column of {} is computed from the old one, and \
-                     the condition has more than comparisons of columns with constants for \
-                     equality",
-                    table.name
-                ))
-                .with_hint("Leave the rest of the condition out, or read the row first."));
+                return Err(more_than_equality(table));
             }
         }
     }
@@ -359,4 +351,13 @@ fn if_unchanged(update: &mut Update, name: &str, columns: &[ColumnId], analysis:
         });
     }
     update.selection = condition;
+}
+
+fn more_than_equality(table: &Table) -> Refusal {
+    refuse(format!(
+        "the new value of a protected column of {} is computed from the old one, and the \
+         condition has more than comparisons of columns with constants for equality",
+        table.name
+    ))
+    .with_hint("Leave the rest of the condition out, or read the row first.")
 }
