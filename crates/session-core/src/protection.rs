@@ -67,7 +67,7 @@ struct Intervals {
 pub struct Protection {
     rules: Rules,
     root: Root,
-    databases: Mutex<HashMap<String, Database>>,
+    databases: Mutex<Databases>,
     /// Counts publications and invalidations of schemas, over all databases.
     changes: AtomicU64,
     plans: PlanCache,
@@ -81,10 +81,18 @@ pub struct Protection {
     now: fn() -> i64,
 }
 
+/// All databases that are known.
+#[derive(Default)]
+struct Databases {
+    by_name: HashMap<String, Database>,
+    /// How many times some were dropped from memory.
+    drops: u64,
+}
+
 /// The state of a database.
 #[derive(Default)]
 struct Database {
-    /// Another number each time its schema is invalidated, and after it was dropped from memory.
+    /// How many times its schema was invalidated. It starts with a number that it never had before.
     forgets: u64,
     published: Option<Published>,
     seen: Seen,
@@ -260,12 +268,12 @@ impl Protection {
     /// The number of the published schema of a database. None: none has been read yet.
     pub fn generation(&self, database: &str) -> Option<u64> {
         let databases = self.lock();
-        let published = databases.get(database)?.published.as_ref();
+        let published = databases.by_name.get(database)?.published.as_ref();
         published.map(|known| known.generation)
     }
 
-    /// A number that is another one each time the schema of a database is invalidated. A reading
-    /// during which it has changed may be outdated.
+    /// How many times the schema of a database was invalidated, from a start of its own. A reading
+    /// during which this number changed may be outdated.
     pub fn forgets(&self, database: &str) -> u64 {
         let mut databases = self.lock();
         // Known from now on, so that `forget_all` counts for this reading.
@@ -283,7 +291,7 @@ impl Protection {
     pub fn forget(&self, database: &str) -> u64 {
         let mut databases = self.lock();
         let known = self.known(&mut databases, database);
-        known.forgets = self.next();
+        known.forgets += 1;
         let forgets = known.forgets;
         let published = known.published.take();
         drop(databases);
@@ -296,8 +304,8 @@ impl Protection {
     pub fn forget_all(&self) {
         let mut databases = self.lock();
         let mut published = Vec::new();
-        for known in databases.values_mut() {
-            known.forgets = self.next();
+        for known in databases.by_name.values_mut() {
+            known.forgets += 1;
             published.push(known.published.take());
         }
         drop(databases);
@@ -331,6 +339,7 @@ impl Protection {
     pub fn compare(&self, database: &str, fingerprint: &str, forgets: u64) {
         let databases = self.lock();
         let known = databases
+            .by_name
             .get(database)
             .filter(|known| known.forgets == forgets);
         let published = known.and_then(|known| known.published.as_ref());
@@ -353,7 +362,7 @@ impl Protection {
         own: Option<&Arc<Loaded>>,
     ) -> Option<Arc<Loaded>> {
         let mut databases = self.lock();
-        let known = databases.get_mut(database)?.published.as_mut()?;
+        let known = databases.by_name.get_mut(database)?.published.as_mut()?;
         if let Some(own) = own
             && own.is_of(known.generation, session)
         {
@@ -494,32 +503,32 @@ impl Protection {
 
     /// What is known of a database. Clients of MySQL can invent as many names as they want, since
     /// their SQL mode is a part of it: those that no session has are dropped once there are many.
-    fn known<'d>(
-        &self,
-        databases: &'d mut HashMap<String, Database>,
-        name: &str,
-    ) -> &'d mut Database {
-        if databases.len() >= DATABASES_MAX && !databases.contains_key(name) {
+    fn known<'d>(&self, databases: &'d mut Databases, name: &str) -> &'d mut Database {
+        let by_name = &mut databases.by_name;
+        if by_name.len() >= DATABASES_MAX && !by_name.contains_key(name) {
             let is_unused = |known: &Database| {
                 let sessions = known.freshness.as_ref().map_or(1, Arc::strong_count);
-                known.watch.is_none() && sessions == 1
+                known.watch.is_none() && sessions == 1 && !known.seen.has_closed()
             };
-            for (_, known) in databases.extract_if(|_, known| is_unused(known)) {
+            databases.drops += 1;
+            for (_, known) in by_name.extract_if(|_, known| is_unused(known)) {
                 self.retire_all(known.published);
             }
         }
+        // No count of one that was dropped before comes this far.
+        let forgets = databases.drops << 32;
         let new = || Database {
-            forgets: self.next(),
+            forgets,
             ..Database::default()
         };
-        databases.entry(name.to_owned()).or_insert_with(new)
+        by_name.entry(name.to_owned()).or_insert_with(new)
     }
 
     fn next(&self) -> u64 {
         self.versions.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Database>> {
+    fn lock(&self) -> MutexGuard<'_, Databases> {
         // Entries are put in whole.
         self.databases
             .lock()

@@ -35,11 +35,18 @@ impl Seen {
     }
 }
 
+impl Seen {
+    /// Whether a table is closed, or may lose a column just now: that must not be forgotten.
+    pub(super) fn has_closed(&self) -> bool {
+        !self.closed.is_empty() || !self.reshaped.is_empty()
+    }
+}
+
 impl Protection {
     /// Protected columns that existed once, and must still exist.
     pub fn seen(&self, database: &str) -> SeenColumns {
         let databases = self.lock();
-        let known = databases.get(database);
+        let known = databases.by_name.get(database);
         known.map_or_else(SeenColumns::new, |known| known.seen.columns.clone())
     }
 
@@ -47,7 +54,7 @@ impl Protection {
     /// [`Self::end_reshaping`]. A table that is closed stays closed.
     pub fn begin_reshaping(&self, database: &str, tables: &[Name]) {
         let mut databases = self.lock();
-        let seen = &mut databases.entry(database.to_owned()).or_default().seen;
+        let seen = &mut self.known(&mut databases, database).seen;
         for name in tables {
             if !seen.closed.contains(name) {
                 seen.columns
@@ -60,7 +67,7 @@ impl Protection {
     /// Notes that the transaction of [`Self::begin_reshaping`] has ended.
     pub fn end_reshaping(&self, database: &str, tables: &[Name]) {
         let mut databases = self.lock();
-        let Some(known) = databases.get_mut(database) else {
+        let Some(known) = databases.by_name.get_mut(database) else {
             return;
         };
         let reshaped = &mut known.seen.reshaped;

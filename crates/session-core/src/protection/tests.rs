@@ -150,7 +150,7 @@ fn names_that_no_session_has_are_dropped() {
     let reading = protection.forgets("base");
     for number in 0..3 * DATABASES_MAX {
         protection.forgets(&number.to_string());
-        assert!(protection.lock().len() <= DATABASES_MAX);
+        assert!(protection.lock().by_name.len() <= DATABASES_MAX);
     }
     assert_eq!(protection.forgets("used"), forgets);
     let again = protection.freshness("used").expect("there are checks");
