@@ -4,7 +4,7 @@
 use column_value::LogicalType;
 use mysql::prelude::Queryable as _;
 use mysql::{Conn, OptsBuilder};
-use semantics_mysql::{Given, matched, stored, text};
+use semantics_mysql::{Given, check_ending, matched, stored, text};
 use server_testkit::mysql::{Brand, MySql as Server};
 
 /// A type as rules name it, and as the server does.
@@ -124,12 +124,17 @@ fn values_are_those_of_the_server(brand: Brand) {
     };
     for (name, declared) in TYPES {
         let logical: LogicalType = name.parse().expect("a type");
-        let table = format!("CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v {declared})");
+        // Texts are compared by their letters, as a rule with a binary collation says.
+        let table = format!(
+            "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v {declared}) CHARSET = utf8mb4 \
+             COLLATE = utf8mb4_bin"
+        );
         connection
             .query_drop("DROP TABLE IF EXISTS t")
             .expect("a drop");
         connection.query_drop(&table).expect("a table");
         let mut values = Vec::new();
+        let mut numbers = 1..;
         for (constant, words) in CONSTANTS {
             let ours = stored(given(constant), logical);
             assert!(
@@ -152,7 +157,15 @@ fn values_are_those_of_the_server(brand: Brand) {
                 theirs.as_deref().map(String::from_utf8_lossy),
                 "{name} {constant}"
             );
-            values.push(value);
+            let number = numbers.next().expect("a number");
+            match check_ending(&value) {
+                Ok(()) => values.push((number, value)),
+                // It is not stored where texts are compared.
+                Err(_) => {
+                    let delete = format!("DELETE FROM t WHERE id = {number}");
+                    connection.query_drop(delete).expect("a row");
+                }
+            }
         }
         for (constant, words) in CONSTANTS {
             let Ok(ours) = matched(given(constant), logical) else {
@@ -171,9 +184,8 @@ fn values_are_those_of_the_server(brand: Brand) {
                 .expect("rows");
             let equal = values
                 .iter()
-                .zip(1..)
-                .filter(|(value, _)| Some(*value) == ours.as_ref());
-            let ours: Vec<usize> = equal.map(|(_, id)| id).collect();
+                .filter(|(_, value)| Some(value) == ours.as_ref());
+            let ours: Vec<usize> = equal.map(|(number, _)| *number).collect();
             assert_eq!(ours, theirs, "{name} = {constant}");
         }
     }
@@ -217,7 +229,11 @@ fn numbers_fit_where_the_server_takes_them(brand: Brand) {
         connection
             .query_drop("DROP TABLE IF EXISTS t")
             .expect("a drop");
-        let table = format!("CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v {declared})");
+        // Texts are compared by their letters, as a rule with a binary collation says.
+        let table = format!(
+            "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v {declared}) CHARSET = utf8mb4 \
+             COLLATE = utf8mb4_bin"
+        );
         connection.query_drop(&table).expect("a table");
         for number in 0..400 {
             let digits = random.number();
