@@ -118,21 +118,26 @@ fn connect(brand: Brand) -> Option<(Server, Conn)> {
     Some((server, connection))
 }
 
+/// Texts are compared by their letters, as a rule with a binary collation says.
+fn create_table(connection: &mut Conn, declared: &str) {
+    for text in [
+        "DROP TABLE IF EXISTS t".to_owned(),
+        format!(
+            "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v {declared}) CHARSET = utf8mb4 \
+             COLLATE = utf8mb4_bin"
+        ),
+    ] {
+        connection.query_drop(&text).expect(&text);
+    }
+}
+
 fn values_are_those_of_the_server(brand: Brand) {
     let Some((_server, mut connection)) = connect(brand) else {
         return;
     };
     for (name, declared) in TYPES {
         let logical: LogicalType = name.parse().expect("a type");
-        // Texts are compared by their letters, as a rule with a binary collation says.
-        let table = format!(
-            "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v {declared}) CHARSET = utf8mb4 \
-             COLLATE = utf8mb4_bin"
-        );
-        connection
-            .query_drop("DROP TABLE IF EXISTS t")
-            .expect("a drop");
-        connection.query_drop(&table).expect("a table");
+        create_table(&mut connection, declared);
         let mut values = Vec::new();
         let mut numbers = 1..;
         for (constant, words) in CONSTANTS {
