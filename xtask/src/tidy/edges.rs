@@ -159,6 +159,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "keyring",
             "sqlite-linked",
             "sqlite-api",
+            "column-value",
             "configuration",
             "session-core",
             "session-postgres",

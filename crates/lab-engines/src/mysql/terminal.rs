@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use column_value::civil::{self, DAY_US, Date};
 use lab::engine::{Cause, EngineError};
 use lab::tpcc::{Call, Replies, Terminal};
 use mysql::consts::CapabilityFlags;
@@ -17,9 +18,8 @@ use workloads::tpcc::value::{Type, Value};
 use super::{USER, met, told};
 use crate::server::{Address, Witness};
 
-/// Days from 0000-03-01 to 1970-01-01 in the calendar of Gregory.
-const DAYS_TO_1970: i64 = 719_468;
-const DAY_US: i64 = 86_400_000_000;
+/// 1970-01-01, in days since 2000-01-01.
+const DAY_1970: i64 = -10_957;
 
 /// A connection for a terminal.
 pub(crate) struct MySqlTerminal {
@@ -178,18 +178,10 @@ fn sent(value: &Value<'_>) -> Sent {
     }
 }
 
-/// A time, from microseconds since 1970: days are counted from 1 March of the year 0, so that a
-/// leap day is the last of its year.
+/// A time, from microseconds since 1970.
 fn moment(microseconds: i64) -> Sent {
-    let days = microseconds.div_euclid(DAY_US) + DAYS_TO_1970;
+    let Date { year, month, day } = civil::date(microseconds.div_euclid(DAY_US) + DAY_1970);
     let of_day = microseconds.rem_euclid(DAY_US);
-    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year + 400 * era + i64::from(month <= 2);
     let seconds = of_day / 1_000_000;
     Sent::Date(
         year as u16,

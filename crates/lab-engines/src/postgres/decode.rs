@@ -3,6 +3,7 @@
 //! Types with whole numbers (integers, and decimals of scale zero) become integers, other numbers
 //! reals.
 
+use column_value::civil::{self, DAY_US, Date};
 use lab::answer::Value;
 use lab::engine::Cause;
 use postgres::types::Type;
@@ -119,34 +120,17 @@ fn uuid(bytes: &[u8]) -> String {
 
 /// A date, in days since 2000-01-01, in the proleptic Gregorian calendar.
 fn date(days: i64) -> String {
-    // Days since 0000-03-01: years that begin in March end with the leap day.
-    const TO_MARCH_OF_YEAR_0: i64 = 730_425;
-    const DAYS_PER_400_YEARS: i64 = 146_097;
-    let days = days + TO_MARCH_OF_YEAR_0;
-    let (era, day) = (
-        days.div_euclid(DAYS_PER_400_YEARS),
-        days.rem_euclid(DAYS_PER_400_YEARS),
-    );
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let (month, next_year) = if month < 10 {
-        (month + 3, 0)
-    } else {
-        (month - 9, 1)
-    };
-    format!("{:04}-{month:02}-{day:02}", era * 400 + year + next_year)
+    let Date { year, month, day } = civil::date(days);
+    format!("{year:04}-{month:02}-{day:02}")
 }
 
 /// Microseconds since 2000-01-01 00:00, in UTC if the type has a time zone.
 fn moment(microseconds: i64) -> String {
     const PER_SECOND: i64 = 1_000_000;
-    const PER_DAY: i64 = 86_400 * PER_SECOND;
-    let within = microseconds.rem_euclid(PER_DAY);
+    let within = microseconds.rem_euclid(DAY_US);
     let (seconds, fraction) = (within / PER_SECOND, within % PER_SECOND);
     let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    let mut text = date(microseconds.div_euclid(PER_DAY));
+    let mut text = date(microseconds.div_euclid(DAY_US));
     text += &format!(" {hour:02}:{minute:02}:{second:02}");
     if fraction != 0 {
         text += format!(".{fraction:06}").trim_end_matches('0');
