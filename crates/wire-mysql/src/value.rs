@@ -138,6 +138,21 @@ impl<'a> Value<'a> {
         })
     }
 
+    /// The whole number that the bits stand for. None: it is a value of another kind.
+    pub fn whole(&self, is_unsigned: bool) -> Option<i128> {
+        let (signed, unsigned) = match *self {
+            Self::Tiny(bits) => ((bits as i8).into(), bits.into()),
+            Self::Short(bits) => ((bits as i16).into(), bits.into()),
+            Self::Long(bits) => ((bits as i32).into(), bits.into()),
+            Self::LongLong(bits) => (bits as i64, bits),
+            _ => return None,
+        };
+        Some(match is_unsigned {
+            true => unsigned.into(),
+            false => signed.into(),
+        })
+    }
+
     /// Appends the value in the binary form. NULL has no bytes: a bit stands for it.
     pub fn write(&self, out: &mut Vec<u8>) {
         match self {
@@ -247,6 +262,21 @@ mod tests {
         let mut out = Vec::new();
         value.write(&mut out);
         out
+    }
+
+    #[test]
+    fn bits_of_whole_numbers_have_a_sign_or_none() {
+        for (value, signed, unsigned) in [
+            (Value::Tiny(0xff), -1, 255),
+            (Value::Short(0x8000), -32_768, 32_768),
+            (Value::Long(7), 7, 7),
+            (Value::LongLong(u64::MAX), -1, u64::MAX.into()),
+        ] {
+            assert_eq!(value.whole(false), Some(signed), "{value:?}");
+            assert_eq!(value.whole(true), Some(unsigned), "{value:?}");
+        }
+        assert_eq!(Value::Double(1.0).whole(false), None);
+        assert_eq!(Value::Bytes(b"1").whole(true), None);
     }
 
     #[test]

@@ -98,10 +98,9 @@ pub(super) fn text_with(
 /// # Errors
 /// There is none for sure.
 pub(super) fn constant(bound: &Bound<'_>) -> Result<String, StatementError> {
-    let signed = |signed: i64, unsigned: u64| match bound.kind.is_unsigned {
-        true => unsigned.to_string(),
-        false => signed.to_string(),
-    };
+    if let Some(whole) = bound.whole() {
+        return Ok(whole.to_string());
+    }
     let is_plain = |byte: &u8| (b' '..0x7f).contains(byte) && !matches!(byte, b'\'' | b'\\');
     let is_binary = matches!(
         bound.kind.kind,
@@ -109,10 +108,6 @@ pub(super) fn constant(bound: &Bound<'_>) -> Result<String, StatementError> {
     );
     match bound.value {
         Value::Null => Ok("NULL".to_owned()),
-        Value::Tiny(bits) => Ok(signed((bits as i8).into(), bits.into())),
-        Value::Short(bits) => Ok(signed((bits as i16).into(), bits.into())),
-        Value::Long(bits) => Ok(signed((bits as i32).into(), bits.into())),
-        Value::LongLong(bits) => Ok(signed(bits as i64, bits)),
         Value::Bytes(bytes) if !is_binary && bytes.iter().all(is_plain) => {
             Ok(format!("'{}'", String::from_utf8_lossy(bytes)))
         }
@@ -201,10 +196,34 @@ fn seal(
     })
 }
 
+/// Types and values of parameters.
+pub(super) type Values<'a> = (Vec<ParameterType>, Vec<Value<'a>>);
+
 /// A parameter of a prepared statement, as the client has bound it.
 pub(super) struct Bound<'a> {
     pub(super) kind: ParameterType,
     pub(super) value: Value<'a>,
+}
+
+impl<'a> Bound<'a> {
+    /// The parameter of a number.
+    ///
+    /// # Errors
+    /// There are fewer.
+    pub(super) fn find(
+        (types, values): &Values<'a>,
+        number: usize,
+    ) -> Result<Self, StatementError> {
+        match (types.get(number), values.get(number)) {
+            (Some(&kind), Some(&value)) => Ok(Self { kind, value }),
+            _ => Err(without_values()),
+        }
+    }
+
+    /// The whole number that it is; None: it is none.
+    pub(super) fn whole(&self) -> Option<i128> {
+        self.value.whole(self.kind.is_unsigned)
+    }
 }
 
 /// The sealed value of a parameter. None: NULL.
@@ -235,40 +254,14 @@ pub(super) fn parameter(
         Value::Double(number) => decimal(number, own.logical, &mut memory),
         Value::DateTime(moment) => moment_text(moment, bound.kind.kind, own.logical, &mut memory),
         Value::Time(_) => None,
-        Value::Tiny(bits) => whole(
-            bound.kind,
-            i64::from(bits as i8),
-            u64::from(bits),
-            &mut memory,
-        ),
-        Value::Short(bits) => whole(
-            bound.kind,
-            i64::from(bits as i16),
-            u64::from(bits),
-            &mut memory,
-        ),
-        Value::Long(bits) => whole(
-            bound.kind,
-            i64::from(bits as i32),
-            u64::from(bits),
-            &mut memory,
-        ),
-        Value::LongLong(bits) => whole(bound.kind, bits as i64, bits, &mut memory),
+        Value::Tiny(_) | Value::Short(_) | Value::Long(_) | Value::LongLong(_) => {
+            bound.whole().map(|whole| {
+                memory = whole.to_string();
+                Given::Number(&memory)
+            })
+        }
     };
     seal(loaded, (column, purpose), given.ok_or_else(other_kind)?).map(Some)
-}
-
-fn whole<'m>(
-    kind: ParameterType,
-    signed: i64,
-    unsigned: u64,
-    memory: &'m mut String,
-) -> Option<Given<'m>> {
-    *memory = match kind.is_unsigned {
-        true => unsigned.to_string(),
-        false => signed.to_string(),
-    };
-    Some(Given::Number(memory))
 }
 
 fn decimal(number: f64, logical: LogicalType, memory: &mut String) -> Option<Given<'_>> {

@@ -268,19 +268,10 @@ impl Finishing {
             }
             Some(Expression::Value(Source::Parameter(number), _)) => {
                 let bindings = self.bindings.as_ref().ok_or_else(fill::without_values)?;
-                let (types, values) = bindings.values().map_err(|_| wrong())?;
-                let kind = types.get(*number).ok_or_else(wrong)?;
-                let signed = |signed: i64, unsigned: u64| match kind.is_unsigned {
-                    true => Ok(unsigned),
-                    false => u64::try_from(signed).map_err(|_| wrong()),
-                };
-                match values.get(*number) {
-                    Some(WireValue::Tiny(bits)) => signed((*bits as i8).into(), (*bits).into())?,
-                    Some(WireValue::Short(bits)) => signed((*bits as i16).into(), (*bits).into())?,
-                    Some(WireValue::Long(bits)) => signed((*bits as i32).into(), (*bits).into())?,
-                    Some(WireValue::LongLong(bits)) => signed(*bits as i64, *bits)?,
-                    _ => return Err(wrong()),
-                }
+                let values = bindings.values().map_err(|_| wrong())?;
+                let bound = fill::Bound::find(&values, *number).map_err(|_| wrong())?;
+                let whole = bound.whole().ok_or_else(wrong)?;
+                u64::try_from(whole).map_err(|_| wrong())?
             }
             Some(_) => return Err(StatementError::other_plan()),
         };

@@ -21,9 +21,9 @@ use wire_mysql::{Capabilities, Malformed};
 
 use super::errors::{refusal, without_sealed};
 use super::fetching::{Fetched, Fetching};
-use super::fill::{self, Made, Written};
+use super::fill::{self, Made, Values, Written};
 use super::settings::Settings;
-use super::statements::{Bindings, Values};
+use super::statements::Bindings;
 use crate::refusal::{Reason, Refusal};
 
 /// How often a row is read that others change meanwhile.
@@ -127,7 +127,7 @@ impl Modifying {
             let Source::Parameter(number) = hole.source else {
                 return Ok(Written::Sealed(fill::literal(hole, &self.plan.loaded)?));
             };
-            let bound = bound(&values, number)?;
+            let bound = fill::Bound::find(&values, number)?;
             match hole.form {
                 Form::Plain => fill::constant(&bound).map(Written::Plain),
                 Form::Sealed(column, purpose) => {
@@ -366,17 +366,12 @@ impl Over<'_> {
             Source::Literal(Literal::Number(digits)) => Number::of_digits(digits),
             Source::Literal(Literal::Text(text)) => Number::of_text(text),
             Source::Parameter(number) => {
-                let bound = bound(self.values, *number)?;
-                let signed = |signed: i64, unsigned: u64| match bound.kind.is_unsigned {
-                    true => Number::unsigned(unsigned),
-                    false => Number::whole(signed),
-                };
+                let bound = fill::Bound::find(self.values, *number)?;
                 match bound.value {
                     Bound::Null => return Ok(None),
-                    Bound::Tiny(bits) => Ok(signed((bits as i8).into(), bits.into())),
-                    Bound::Short(bits) => Ok(signed((bits as i16).into(), bits.into())),
-                    Bound::Long(bits) => Ok(signed((bits as i32).into(), bits.into())),
-                    Bound::LongLong(bits) => Ok(signed(bits as i64, bits)),
+                    Bound::Tiny(_) | Bound::Short(_) | Bound::Long(_) | Bound::LongLong(_) => {
+                        Ok(of_whole(&bound).ok_or_else(StatementError::other_plan)?)
+                    }
                     Bound::Float(number) => Number::of_text(&f64::from(number).to_string()),
                     Bound::Double(number) => Number::of_text(&number.to_string()),
                     Bound::Bytes(bytes) => {
@@ -398,16 +393,13 @@ impl Over<'_> {
     }
 }
 
-fn bound<'a>(
-    (types, values): &Values<'a>,
-    number: usize,
-) -> Result<fill::Bound<'a>, StatementError> {
-    let both = types.get(number).zip(values.get(number));
-    let both = both.map(|(kind, value)| fill::Bound {
-        kind: *kind,
-        value: *value,
-    });
-    both.ok_or_else(fill::without_values)
+/// A whole number, with which servers compute otherwise where it has no sign.
+fn of_whole(bound: &fill::Bound<'_>) -> Option<Number> {
+    let whole = bound.whole()?;
+    match bound.kind.is_unsigned {
+        true => u64::try_from(whole).ok().map(Number::unsigned),
+        false => i64::try_from(whole).ok().map(Number::whole),
+    }
 }
 
 /// Why new values are not computed.

@@ -11,7 +11,7 @@ use wire_mysql::command::LongData;
 use wire_mysql::execute::{Execute, Head, NO_CURSOR, ParameterType, write};
 use wire_mysql::value::{FieldType, Value};
 
-use super::fill::{Bound, Made, literal, parameter};
+use super::fill::{Bound, Made, Values, literal, parameter};
 use super::settings::Settings;
 use crate::refusal::Refusal;
 use wire_mysql::Malformed;
@@ -163,9 +163,6 @@ pub(super) struct Bindings {
     types: Vec<ParameterType>,
     long: HashMap<u16, Vec<u8>>,
 }
-
-/// Types and values of parameters.
-pub(super) type Values<'a> = (Vec<ParameterType>, Vec<Value<'a>>);
 
 impl Bindings {
     /// Takes the values of a command for a statement of the server's.
