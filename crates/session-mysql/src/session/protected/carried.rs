@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use session_core::StatementError;
 use session_core::plans::TextPlan;
-use sql_plan::Effects;
 use wire_mysql::command::{Command, Fetch, kind, write_text};
 use wire_mysql::execute::Head;
 
@@ -91,42 +90,40 @@ impl Protected {
         if texts::is_frame(text) {
             return self.pass(pending, Passing::default(), reach);
         }
-        let decision = match self.decide(text) {
+        match self.decide(text) {
+            Err(error) => self.refuse(&error, pending.sequence, reach),
             Ok(Decision::Described(described)) => {
                 self.send(|out| out.extend_from_slice(&pending.payload), reach);
                 let describing = Describing::new(*described, pending.sequence, self.size_max());
                 self.work = Work::Describing(Box::new(describing));
-                return;
             }
-            decision => decision,
-        };
-        let decided = decision.and_then(|decision| match decision {
-            Decision::Described(_) => Err(StatementError::other_plan()),
-            Decision::Passes(effects) => Ok((None, effects)),
-            Decision::Planned(plan) => {
-                if takes_steps(&plan) {
-                    return Ok((Some((plan, String::new())), Effects::default()));
-                }
-                let own = translated(&plan).ok_or_else(StatementError::other_plan)?;
-                let text = fill::text(own, &plan.loaded, Made::default())?;
-                let effects = plan.planned[0].plan.effects().clone();
-                Ok((Some((plan, text)), effects))
-            }
-        });
-        match decided {
-            Err(error) => self.refuse(&error, pending.sequence, reach),
-            Ok((None, effects)) => self.pass_with(&effects, pending, None, reach),
-            Ok((Some((plan, _)), _)) if takes_steps(&plan) => {
+            Ok(Decision::Passes(effects)) => self.pass_with(&effects, pending, None, reach),
+            Ok(Decision::Planned(plan)) if takes_steps(&plan) => {
                 self.take_steps((plan, None), pending.sequence, reach);
             }
-            Ok((Some((plan, text)), effects)) => {
-                self.send(|out| write_text(kind::QUERY, text.as_bytes(), out), reach);
-                if finish_of(&plan).is_some() {
-                    return self.finish((plan, None), pending.sequence);
+            Ok(Decision::Planned(plan)) => {
+                let own = translated(&plan).ok_or_else(StatementError::other_plan);
+                let text = own.and_then(|own| fill::text(own, &plan.loaded, Made::default()));
+                match text {
+                    Err(error) => self.refuse(&error, pending.sequence, reach),
+                    Ok(text) => {
+                        self.send(|out| write_text(kind::QUERY, text.as_bytes(), out), reach);
+                        self.await_rows((plan, None), pending.sequence);
+                    }
                 }
-                self.reply(plan, effects.changes_schema, false, pending.sequence);
             }
         }
+    }
+
+    /// Waits for the answer to a planned statement that has been sent, as a text or with bindings.
+    fn await_rows(&mut self, sent: (Arc<TextPlan>, Option<Bindings>), sequence: u8) {
+        let (plan, bindings) = &sent;
+        if finish_of(plan).is_some() {
+            return self.finish(sent, sequence);
+        }
+        let changes_schema = plan.planned[0].plan.effects().changes_schema;
+        let is_binary = bindings.is_some();
+        self.reply(sent.0, changes_schema, is_binary, sequence);
     }
 
     /// Waits for the answer to a planned statement.
@@ -240,12 +237,8 @@ impl Protected {
         match bindings.command((&plan, own, slots), settings, Made::default())? {
             Err(error) => self.refuse(&error, pending.sequence, reach),
             Ok(command) => {
-                let changes_schema = plan.planned[0].plan.effects().changes_schema;
                 self.send(|out| out.extend_from_slice(&command), reach);
-                match finish_of(&plan).is_some() {
-                    true => self.finish((plan, Some(bindings)), pending.sequence),
-                    false => self.reply(plan, changes_schema, true, pending.sequence),
-                }
+                self.await_rows((plan, Some(bindings)), pending.sequence);
             }
         }
         Ok(())
