@@ -118,7 +118,7 @@ pub(crate) fn encode(value: &Value, logical: LogicalType, exact: bool, out: &mut
             let LogicalType::Opaque(opaque) = logical else {
                 return false;
             };
-            encode_numbered(&opaque.oid().to_be_bytes(), bytes, out);
+            encode_numbered(&opaque.sealed_number().to_be_bytes(), bytes, out);
         }
         (Class::Date, Value::Date(day)) => out.extend(day.to_be_bytes()),
         (Class::Time, Value::Time(time)) => out.extend(time.to_be_bytes()),
@@ -253,7 +253,7 @@ pub(crate) fn decode_padded(mut bytes: Vec<u8>, logical: LogicalType) -> Option<
     if let LogicalType::Opaque(opaque) = logical {
         // A value of another type has another form.
         let number = bytes.first_chunk::<NUMBER_SIZE>()?;
-        if *number != opaque.oid().to_be_bytes() {
+        if *number != opaque.sealed_number().to_be_bytes() {
             return None;
         }
         bytes.drain(..NUMBER_SIZE);

@@ -55,7 +55,7 @@ pub enum LogicalType {
     "type {name:?} cannot be protected; known are boolean, smallint, integer, bigint, real, \
      double precision, numeric(p,s), text, varchar(n), char(n), bytea, date, time(p), \
      timestamp(p), timestamptz(p), uuid, json, jsonb, interval, inet, cidr, macaddr, \
-     macaddr8, timetz, bit(n), varbit(n), ranges, geometric types, tsvector, and arrays of them"
+     macaddr8, timetz, bit(n), varbit(n), ranges, geometric types, tsvector, enum name ('label', ...), and arrays of them"
 )]
 pub struct TypeNameError {
     name: String,
@@ -68,6 +68,9 @@ impl FromStr for LogicalType {
         let unknown = || TypeNameError {
             name: text.to_owned(),
         };
+        if let Some(own) = OpaqueType::read_enum(text) {
+            return Ok(Self::Opaque(own));
+        }
         let lower = text.trim().to_ascii_lowercase();
         let (name, limits) = match lower.split_once('(') {
             Some((name, rest)) => {

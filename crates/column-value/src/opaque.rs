@@ -2,12 +2,16 @@
 
 use std::fmt;
 
-/// A type that PostgreSQL itself has, with its modifier. Its values are the bytes that its `send`
-/// function writes. Nothing here reads them.
+mod enums;
+
+pub use enums::EnumType;
+
+/// A type that PostgreSQL itself has, with its modifier, or an enumeration of users. Its values are
+/// the bytes that its `send` function writes. Nothing here reads them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OpaqueType {
-    /// Its place in [`BASES`].
-    base: u8,
+    /// Its place in [`BASES`]; behind them: that of an enumeration.
+    base: u16,
     /// PostgreSQL's `atttypmod`; -1: none.
     modifier: i32,
     is_array: bool,
@@ -167,7 +171,12 @@ const BASES: &[Base] = &[
 ];
 
 /// The place of `bit`.
-const BITS_AT: u8 = 7;
+const BITS_AT: u16 = 7;
+
+/// `anyenum`, for values of enumerations.
+const ENUM_NUMBER: u32 = 3500;
+/// `anyarray`, for arrays of them.
+const ENUM_ARRAY_NUMBER: u32 = 2277;
 
 /// `interval` without fields (`INTERVAL_FULL_RANGE`), in the upper half of its modifier.
 const INTERVAL_FULL_RANGE: i32 = 0x7fff;
@@ -210,7 +219,7 @@ impl OpaqueType {
             return None;
         }
         Some(Self {
-            base: u8::try_from(found).ok()?,
+            base: u16::try_from(found).ok()?,
             modifier: modifier(base.limits, limits)?,
             is_array,
         })
@@ -218,12 +227,15 @@ impl OpaqueType {
 
     /// The type of a number in `pg_type`, with a modifier.
     pub fn of_oid(oid: u32, modifier: i32) -> Option<Self> {
+        if let Some(place) = enums::of_oid(oid) {
+            return Self::of_enum(place, oid % 2 == 1);
+        }
         let found = BASES
             .iter()
             .position(|base| (base.is_alone && base.oid == oid) || base.array_oid == oid)?;
         let base = &BASES[found];
         Some(Self {
-            base: u8::try_from(found).ok()?,
+            base: u16::try_from(found).ok()?,
             modifier: match base.limits {
                 Limits::None => -1,
                 _ => modifier,
@@ -242,7 +254,41 @@ impl OpaqueType {
     }
 
     fn base(self) -> &'static Base {
-        &BASES[usize::from(self.base)]
+        let place = usize::from(self.base);
+        match place.checked_sub(BASES.len()).and_then(enums::at) {
+            Some((_, base)) => base,
+            None => &BASES[place],
+        }
+    }
+
+    fn of_enum(place: usize, is_array: bool) -> Option<Self> {
+        Some(Self {
+            base: u16::try_from(BASES.len() + place).ok()?,
+            modifier: -1,
+            is_array,
+        })
+    }
+
+    /// The enumeration that is written `enum mood ('sad', 'ok')`, or the array of it. It is
+    /// remembered as long as the process runs. None: it is written otherwise.
+    pub fn read_enum(text: &str) -> Option<Self> {
+        let (element, is_array) = without_dimensions(text.trim());
+        Self::of_enum(enums::read(element)?, is_array)
+    }
+
+    /// The enumeration that it is or has as elements.
+    pub fn enumeration(self) -> Option<&'static EnumType> {
+        let place = usize::from(self.base).checked_sub(BASES.len())?;
+        enums::at(place).map(|(own, _)| own)
+    }
+
+    /// The number that sealed values have instead of their type's: enumerations have no fixed one.
+    pub fn sealed_number(self) -> u32 {
+        match self.enumeration() {
+            Some(_) if self.is_array => ENUM_ARRAY_NUMBER,
+            Some(_) => ENUM_NUMBER,
+            None => self.oid(),
+        }
     }
 
     /// Its number in `pg_type`.
