@@ -29,6 +29,6 @@ mod space;
 mod value;
 
 pub use logical::{LogicalType, TypeNameError};
-pub use opaque::{EnumType, OpaqueType};
+pub use opaque::{EnumType, KnownEnum, OpaqueType};
 pub use space::is_space;
 pub use value::{NumericSpecial, Value, ValueError};

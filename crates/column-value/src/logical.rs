@@ -55,7 +55,8 @@ pub enum LogicalType {
     "type {name:?} cannot be protected; known are boolean, smallint, integer, bigint, real, \
      double precision, numeric(p,s), text, varchar(n), char(n), bytea, date, time(p), \
      timestamp(p), timestamptz(p), uuid, json, jsonb, interval, inet, cidr, macaddr, \
-     macaddr8, timetz, bit(n), varbit(n), ranges, geometric types, tsvector, enum name ('label', ...), and arrays of them"
+     macaddr8, timetz, bit(n), varbit(n), ranges, geometric types, tsvector, and arrays of them; \
+     and enum name"
 )]
 pub struct TypeNameError {
     name: String,
@@ -87,6 +88,14 @@ impl FromStr for LogicalType {
 }
 
 impl LogicalType {
+    /// How SQL names it, whatever the search path is.
+    pub fn sql_name(self) -> String {
+        match self {
+            Self::Opaque(opaque) => opaque.sql_name(),
+            other => other.to_string(),
+        }
+    }
+
     /// The type of a name and its limits, as they stand in DDL: `("numeric", [6, 2])`.
     pub fn from_parts(name: &str, limits: &[u32]) -> Option<Self> {
         Some(match (name, limits) {

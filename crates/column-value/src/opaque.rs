@@ -4,7 +4,7 @@ use std::fmt;
 
 mod enums;
 
-pub use enums::EnumType;
+pub use enums::{EnumType, KnownEnum};
 
 /// A type that PostgreSQL itself has, with its modifier, or an enumeration of users. Its values are
 /// the bytes that its `send` function writes. Nothing here reads them.
@@ -227,12 +227,16 @@ impl OpaqueType {
 
     /// The type of a number in `pg_type`, with a modifier.
     pub fn of_oid(oid: u32, modifier: i32) -> Option<Self> {
-        if let Some(place) = enums::of_oid(oid) {
-            return Self::of_enum(place, oid % 2 == 1);
-        }
         let found = BASES
             .iter()
-            .position(|base| (base.is_alone && base.oid == oid) || base.array_oid == oid)?;
+            .position(|base| (base.is_alone && base.oid == oid) || base.array_oid == oid);
+        let Some(found) = found else {
+            let own = Self::of_enum(enums::of_oid(oid)?, false)?;
+            return Some(Self {
+                is_array: own.base().array_oid == oid,
+                ..own
+            });
+        };
         let base = &BASES[found];
         Some(Self {
             base: u16::try_from(found).ok()?,
@@ -269,11 +273,20 @@ impl OpaqueType {
         })
     }
 
-    /// The enumeration that is written `enum mood ('sad', 'ok')`, or the array of it. It is
-    /// remembered as long as the process runs. None: it is written otherwise.
+    /// The enumeration that is written `enum mood`, or `enum own.mood` if it is not in `public`: a
+    /// type without a number and labels. None: it is written otherwise.
     pub fn read_enum(text: &str) -> Option<Self> {
-        let (element, is_array) = without_dimensions(text.trim());
-        Self::of_enum(enums::read(element)?, is_array)
+        Self::enum_type(enums::read(text)?)
+    }
+
+    /// An enumeration, which is remembered as long as the process runs. None: there are too many.
+    pub fn enum_type(enumeration: EnumType) -> Option<Self> {
+        Self::of_enum(enums::place(enumeration)?, false)
+    }
+
+    /// An enumeration that was met before.
+    pub fn met_enum(enumeration: &EnumType) -> Option<Self> {
+        Self::of_enum(enums::met(enumeration)?, false)
     }
 
     /// The enumeration that it is or has as elements.
@@ -351,26 +364,67 @@ impl OpaqueType {
         }
     }
 
+    /// Whether values of both have the same form. An enumeration may be met with other labels; its
+    /// number is its own.
+    pub fn is_alike(self, other: Self) -> bool {
+        self.unlimited() == other.unlimited() || (self.oid() != 0 && self.oid() == other.oid())
+    }
+
+    /// How SQL names it, whatever the search path is.
+    pub fn qualified_name(self) -> String {
+        match self.enumeration() {
+            Some(_) => self.enum_name(),
+            None => format!("pg_catalog.\"{}\"", self.catalogue_name()),
+        }
+    }
+
+    /// How SQL names it with its modifier. An enumeration has its schema, since it is in no search
+    /// path.
+    pub fn sql_name(self) -> String {
+        match self.enumeration() {
+            Some(_) => self.enum_name(),
+            None => self.to_string(),
+        }
+    }
+
+    fn enum_name(self) -> String {
+        let name = self.enumeration().map(|own| {
+            let (schema, name) = (enums::quoted(&own.schema), enums::quoted(&own.name));
+            let brackets = if self.is_array { "[]" } else { "" };
+            format!("{schema}.{name}{brackets}")
+        });
+        name.unwrap_or_default()
+    }
+
     /// How SQL names it without its modifier: `bit` alone would be of one bit.
     pub fn unlimited_name(self) -> String {
         match self.base().limits {
+            _ if self.enumeration().is_some() => self.enum_name(),
             Limits::Bits => format!("pg_catalog.\"{}\"", self.catalogue_name()),
             _ => self.unlimited().to_string(),
         }
     }
 
+    /// Whether an enumeration has a label. None: it is none, or its labels are not known.
+    pub fn label(self, text: &str) -> Option<bool> {
+        let known = self.enumeration()?.known.as_ref()?;
+        (!self.is_array).then(|| known.labels.iter().any(|label| label == text))
+    }
+
     /// The text of a value, where it is in the value as it is: `jsonb` is sent as a version and its
-    /// text. None: PostgreSQL has to be asked.
+    /// text, and an enumeration as its label. None: PostgreSQL has to be asked.
     pub fn text_of(self, bytes: &[u8]) -> Option<&[u8]> {
         match bytes {
             [1, text @ ..] if self.oid() == 3802 => Some(text),
+            text if !self.has_hidden_text() => Some(text),
             _ => None,
         }
     }
 
     /// Whether PostgreSQL has to be asked for texts of values.
     pub fn has_hidden_text(self) -> bool {
-        self.oid() != 3802
+        let is_label = self.enumeration().is_some() && !self.is_array;
+        self.oid() != 3802 && !is_label
     }
 
     /// What makes a value of the type, without its modifier, one of a column: an expression of

@@ -4,7 +4,8 @@
 //!
 //! - A server is started on the first question for its major version (`server`), in a folder of its
 //!   own in memory (`folder`), and ends with this process however that ends (`keeper`).
-//! - It has a database for each locale that it is asked for, and a role that may call functions
+//! - It has a database for each locale and set of enumerations (`enums`) that it is asked for, and
+//!   a role that may call functions
 //!   which compute, and do nothing else (`walls`).
 //! - Where the server's rules of the locale have another version than this machine's, queries that
 //!   depend on them are refused (`order`).
@@ -22,6 +23,7 @@
 
 mod connection;
 mod counters;
+mod enums;
 mod error;
 mod finishers;
 mod folder;

@@ -13,6 +13,7 @@ use tokio::time::sleep;
 
 use crate::connection::{Connection, Failure};
 use crate::counters::FinisherCounters;
+use crate::enums;
 use crate::error::FinisherError;
 use crate::folder::{Owner, Place, PrivateFolder};
 use crate::keeper::{Keeper, Start};
@@ -26,6 +27,11 @@ const SOCKET: &str = ".s.PGSQL.5432";
 const SOCKET_PATH_SIZE_MAX: usize = 100;
 /// What failed is not tried again at once: questions may come by thousands.
 const FAILURE_PAUSE: Duration = Duration::from_secs(5);
+/// Databases that are kept: each takes some megabytes. A change of the enumerations of a server
+/// makes another kind.
+const DATABASES_MAX: usize = 24;
+/// The first version that drops a database with connections.
+const FORCES_SINCE: u16 = 13;
 /// How often a server that starts is asked whether it has.
 const LOOK_PAUSE: Duration = Duration::from_millis(10);
 /// How long a server that refuses connections for now is given.
@@ -61,7 +67,8 @@ struct State {
 struct Running {
     keeper: Keeper,
     socket: Arc<Path>,
-    databases: HashMap<FinisherKind, Database>,
+    /// The one that was asked for last is last.
+    databases: Vec<(FinisherKind, Database)>,
     /// Kinds that got no database, when they last got none, and why.
     failed: HashMap<FinisherKind, (Instant, Arc<FinisherError>)>,
     /// How many databases were begun: no name is used again.
@@ -105,9 +112,8 @@ impl Server {
     ) -> Result<Database, Arc<FinisherError>> {
         let mut state = Arc::clone(&self.state).lock_owned().await;
         state.running = state.running.take().filter(|own| !own.keeper.is_over());
-        let known = state.running.as_ref();
-        if let Some(database) = known.and_then(|running| running.databases.get(kind)) {
-            return Ok(database.clone());
+        if let Some(database) = state.running.as_mut().and_then(|own| own.known(kind)) {
+            return Ok(database);
         }
         let (shared, kind) = (Arc::clone(&self.shared), Arc::clone(kind));
         let made = tokio::spawn(async move { shared.make(state, &kind).await });
@@ -236,7 +242,7 @@ impl Shared {
         Ok(Running {
             keeper,
             socket: socket.into(),
-            databases: HashMap::new(),
+            databases: Vec::new(),
             failed: HashMap::new(),
             names: 0,
         })
@@ -299,13 +305,34 @@ impl Shared {
 }
 
 impl Running {
+    /// The database of a kind, if it is there.
+    fn known(&mut self, kind: &FinisherKind) -> Option<Database> {
+        let index = self.databases.iter().position(|(own, _)| own == kind)?;
+        self.databases[index..].rotate_left(1);
+        self.databases.last().map(|(_, own)| own.clone())
+    }
+
+    /// Makes room for another database.
+    async fn drop_oldest(&mut self, major: u16) -> Result<(), FinisherError> {
+        while self.databases.len() >= DATABASES_MAX && major >= FORCES_SINCE {
+            let (_, oldest) = self.databases.remove(0);
+            let mut owner = connect(&self.socket, &walls::owner_parameters("template1")).await?;
+            // A question that is under way fails. Whoever asked it has long had another kind.
+            let sql = format!("DROP DATABASE {} WITH (FORCE)", oldest.name);
+            owner.simple(&sql).await.map_err(walls::refused)?;
+        }
+        Ok(())
+    }
+
     async fn create_database(&mut self, kind: &FinisherKind) -> Result<Database, FinisherError> {
+        self.drop_oldest(kind.major).await?;
         self.names += 1;
         let name = format!("kind_{}", self.names);
         let mut owner = connect(&self.socket, &walls::owner_parameters("template1")).await?;
         walls::create_database(&mut owner, &name, kind).await?;
         let mut owner = connect(&self.socket, &walls::owner_parameters(&name)).await?;
         walls::wall_in(&mut owner).await?;
+        enums::create(&mut owner, &kind.enums).await?;
         let version = walls::collation_version(&mut owner, kind.major).await?;
         let (servers, own) = (kind.collation_version.as_str(), version.as_deref());
         let order = match servers.is_empty() || own == Some(servers) {
@@ -328,7 +355,7 @@ impl Running {
             collation_version: version.map(Into::into),
             order,
         };
-        self.databases.insert(kind.clone(), database.clone());
+        self.databases.push((kind.clone(), database.clone()));
         Ok(database)
     }
 }

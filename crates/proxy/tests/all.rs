@@ -13,6 +13,7 @@ mod cursors;
 mod declared;
 mod differential;
 mod drawn;
+mod enums;
 mod everyday;
 mod execute;
 mod extensions;

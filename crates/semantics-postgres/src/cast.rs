@@ -44,7 +44,7 @@ pub fn check_assignment(
 ) -> Result<(), ValueError> {
     use LogicalType as T;
     let is_alike = match (from, to) {
-        (T::Opaque(from), T::Opaque(to)) => from.unlimited() == to.unlimited(),
+        (T::Opaque(from), T::Opaque(to)) => from.is_alike(to),
         _ => std::mem::discriminant(&from) == std::mem::discriminant(&to),
     };
     let converts = match to {
@@ -74,7 +74,10 @@ fn unlimited(logical: LogicalType) -> String {
     let name = match logical {
         LogicalType::Numeric(_) => LogicalType::Numeric(None).to_string(),
         LogicalType::Varchar(_) => LogicalType::Varchar(None).to_string(),
-        LogicalType::Opaque(opaque) => opaque.unlimited().to_string(),
+        LogicalType::Opaque(opaque) => match opaque.enumeration() {
+            Some(own) => own.name.clone(),
+            None => opaque.unlimited().to_string(),
+        },
         other => other.with_all_digits().to_string(),
     };
     match logical {
@@ -181,8 +184,7 @@ fn to_opaque(
     match value {
         Value::Opaque(bytes) if own == Some(to) => Ok(Value::Opaque(bytes)),
         Value::Opaque(bytes)
-            if kind == Cast::Assignment
-                && own.map(OpaqueType::unlimited) == Some(to.unlimited()) =>
+            if kind == Cast::Assignment && own.is_some_and(|own| own.is_alike(to)) =>
         {
             context.opaque.assigned(to, bytes).map(Value::Opaque)
         }
@@ -193,6 +195,7 @@ fn to_opaque(
 fn no_cast(from: LogicalType, to: LogicalType, kind: Cast) -> ValueError {
     match kind {
         Cast::Assignment => {
+            let (to, from) = (unlimited(to), unlimited(from));
             let message = format!("column is of type {to} but expression is of type {from}");
             ValueError::new(SqlState::DATATYPE_MISMATCH, message)
         }

@@ -132,6 +132,21 @@ impl fmt::Debug for OpaqueForms {
     }
 }
 
+/// The value of an enumeration whose label is known or not.
+fn label(opaque: OpaqueType, is_known: bool, text: &str) -> Result<Vec<u8>, ValueError> {
+    if is_known {
+        return Ok(text.as_bytes().to_vec());
+    }
+    let name = opaque.enumeration().map(|own| own.name.as_str());
+    Err(ValueError::new(
+        SqlState::INVALID_TEXT_REPRESENTATION,
+        format!(
+            "invalid input value for enum {}: \"{text}\"",
+            name.unwrap_or_default()
+        ),
+    ))
+}
+
 impl OpaqueForms {
     /// The answers to some questions: for each the values, and their other forms.
     pub fn of_answers(
@@ -202,6 +217,9 @@ impl OpaqueForms {
     /// # Errors
     /// Nobody was asked.
     pub fn read_text(&self, opaque: OpaqueType, text: &str) -> Result<Vec<u8>, ValueError> {
+        if let Some(known) = opaque.label(text) {
+            return label(opaque, known, text);
+        }
         let found = self.find(Conversion::FromText(opaque), text.as_bytes());
         found.map(<[u8]>::to_vec)
     }
@@ -211,6 +229,10 @@ impl OpaqueForms {
     /// # Errors
     /// Nobody was asked.
     pub fn read_binary(&self, opaque: OpaqueType, bytes: &[u8]) -> Result<Vec<u8>, ValueError> {
+        let text = String::from_utf8_lossy(bytes);
+        if let Some(known) = opaque.label(&text) {
+            return label(opaque, known, &text);
+        }
         let found = self.find(Conversion::FromBinary(opaque), bytes);
         found.map(<[u8]>::to_vec)
     }

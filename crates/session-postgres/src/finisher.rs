@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use column_value::OpaqueType;
 use session_core::StatementError;
 use zeroize::Zeroizing;
 
@@ -27,6 +28,8 @@ pub struct FinisherKind {
     /// The version of the rules by which the database sorts texts. Empty: it has none, or the
     /// server does not tell.
     pub collation_version: String,
+    /// Enumerations of users, with the numbers that they have in the server.
+    pub enums: Vec<OpaqueType>,
 }
 
 /// A question for the finisher. Without an execution it asks for types and columns only.

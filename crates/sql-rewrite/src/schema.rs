@@ -11,6 +11,7 @@ use crate::{ColumnId, Mode};
 
 pub(crate) mod build;
 mod checks;
+mod enums;
 mod guards;
 mod session;
 mod shared;
@@ -22,6 +23,7 @@ pub use crate::dialect::postgres::queries::{
 };
 pub use build::SeenColumns;
 pub use checks::{CHECK_MARK_SIZE, ColumnCheck, ColumnChecks};
+pub use enums::Enums;
 pub use guards::{Guard, GuardsDue};
 pub use session::SessionFacts;
 pub use shared::Shared;
@@ -221,6 +223,8 @@ pub struct CatalogueFacts {
     pub index_columns: Vec<(u32, i16, ColumnId)>,
     /// Protected texts that are compared and sorted by their bytes, before MySQL.
     pub binary_texts: Vec<ColumnId>,
+    /// Enumerations of users.
+    pub enums: Enums,
     /// What queries need that are left to a finisher.
     pub finisher: FinisherFacts,
     /// Collations of tables, by schema and name (MySQL).

@@ -102,6 +102,7 @@ impl Planning<'_> {
             }))
         };
         self.check_names(&words)?;
+        dialect.check_type_change(statement, &words, &self.schema)?;
         if let Some(plan) = self.named_objects(text, part)? {
             self.before.check(&plan)?;
             return planned(plan);
@@ -311,6 +312,7 @@ impl Before {
 
 /// The plan of a statement that names a protected table, proved where it reads or writes rows.
 pub(crate) fn of_statement(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
+    let statement = &*schema.dialect.spelled(statement, schema);
     lacking::check(statement, schema)?;
     let plan = planned(statement, schema)?;
     if !has_rows(statement) {

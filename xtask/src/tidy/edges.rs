@@ -107,6 +107,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     (
         "finisher-postgres",
         &[
+            "column-value",
             "session-core",
             "session-postgres",
             "sqlstate",

@@ -1,150 +1,206 @@
 //! Enumerations of users.
 //!
-//! Their numbers in `pg_type` differ from database to database. Within the proxy each has a number
-//! of its own instead, which neither client nor server sees.
+//! A rule names one; its number in `pg_type` and its labels are those of the database at hand. A
+//! type is copied freely, so each that was met is remembered as long as the process runs.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use super::{Base, Limits};
 
 /// An enumeration.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EnumType {
     /// The schema that it is in.
     pub schema: String,
     /// Its name.
     pub name: String,
+    /// What it is in a database. None: that is not known, as in a rule.
+    pub known: Option<KnownEnum>,
+}
+
+/// An enumeration in a database.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct KnownEnum {
+    /// Its number in `pg_type`.
+    pub oid: u32,
+    /// The number of its array type.
+    pub array_oid: u32,
     /// Its labels, in their order.
     pub labels: Vec<String>,
 }
 
-/// How many a configuration may have.
-const ENUMS_MAX: usize = 256;
-/// The first number. PostgreSQL counts upwards, and gives users numbers from 16384 on.
-const OID_FIRST: u32 = 0xffff_f000;
-/// Bytes of a label at most (`NAMEDATALEN` less one).
-const LABEL_SIZE_MAX: usize = 63;
-/// Labels of one at most.
-const LABELS_MAX: usize = 10_000;
+/// How many are remembered.
+const ENUMS_MAX: usize = 16_384;
+/// Bytes that are remembered of their names and labels.
+const SIZE_MAX: usize = 16 << 20;
+/// Bytes of a name or label at most (`NAMEDATALEN` less one).
+const NAME_SIZE_MAX: usize = 63;
 
-/// Those that rules have named. They stay, since types are copied freely.
-static KNOWN: [OnceLock<(EnumType, Base)>; ENUMS_MAX] = [const { OnceLock::new() }; ENUMS_MAX];
-static ADDING: Mutex<()> = Mutex::new(());
+/// Those that were met.
+#[derive(Default)]
+struct Known {
+    all: Vec<&'static (EnumType, Base)>,
+    places: HashMap<&'static EnumType, usize>,
+    /// The last that was met with a number, or whose array has it.
+    numbers: HashMap<u32, usize>,
+    size: usize,
+}
+
+static KNOWN: RwLock<Option<Known>> = RwLock::new(None);
+
+fn known() -> RwLockReadGuard<'static, Option<Known>> {
+    KNOWN.read().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The enumeration of a place.
 pub(super) fn at(place: usize) -> Option<&'static (EnumType, Base)> {
-    KNOWN.get(place)?.get()
+    known().as_ref()?.all.get(place).copied()
 }
 
-/// The place of one that has this number or the array of this number.
+/// The place of the last that was met with this number or the array of this number.
 pub(super) fn of_oid(oid: u32) -> Option<usize> {
-    let place = usize::try_from(oid.checked_sub(OID_FIRST)? / 2).ok()?;
-    at(place).map(|_| place)
+    known().as_ref()?.numbers.get(&oid).copied()
 }
 
-/// The place of an enumeration, which is remembered. None: there are too many, or it is none.
-fn place(enumeration: EnumType) -> Option<usize> {
-    let labels = &enumeration.labels;
-    let are_right = !labels.is_empty()
-        && labels.len() <= LABELS_MAX
-        && labels.iter().all(|label| label.len() <= LABEL_SIZE_MAX);
-    if !are_right {
-        return None;
+/// The place of an enumeration that was met before.
+pub(super) fn met(enumeration: &EnumType) -> Option<usize> {
+    known().as_ref()?.places.get(enumeration).copied()
+}
+
+/// The place of an enumeration, which is remembered. None: there are too many.
+pub(super) fn place(enumeration: EnumType) -> Option<usize> {
+    let met = known().as_ref().and_then(|known| known.find(&enumeration));
+    if met.is_some() {
+        return met;
     }
-    let _adding = ADDING.lock().unwrap_or_else(PoisonError::into_inner);
-    for (place, known) in KNOWN.iter().enumerate() {
-        match known.get() {
-            Some((own, _)) if *own == enumeration => return Some(place),
-            Some(_) => {}
-            None => {
-                let base = base(&enumeration, place)?;
-                known.set((enumeration, base)).ok()?;
-                return Some(place);
-            }
+    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+    known.get_or_insert_default().add(enumeration)
+}
+
+impl Known {
+    /// The place of one that was met last with its number.
+    fn find(&self, enumeration: &EnumType) -> Option<usize> {
+        let place = *self.places.get(enumeration)?;
+        let is_last = |own: &KnownEnum| self.numbers.get(&own.oid) == Some(&place);
+        enumeration
+            .known
+            .as_ref()
+            .is_none_or(is_last)
+            .then_some(place)
+    }
+
+    fn add(&mut self, enumeration: EnumType) -> Option<usize> {
+        let place = match self.places.get(&enumeration) {
+            Some(place) => *place,
+            None => self.remember(enumeration)?,
+        };
+        if let Some(own) = &self.all[place].0.known {
+            self.numbers.insert(own.oid, place);
+            self.numbers.insert(own.array_oid, place);
         }
+        Some(place)
     }
-    None
+
+    fn remember(&mut self, enumeration: EnumType) -> Option<usize> {
+        let labels = enumeration.known.iter().flat_map(|own| &own.labels);
+        let sizes = labels.map(String::len).sum::<usize>();
+        let size = self.size + sizes + enumeration.schema.len() + enumeration.name.len();
+        if self.all.len() == ENUMS_MAX || size > SIZE_MAX {
+            return None;
+        }
+        self.size = size;
+        let place = self.all.len();
+        let base = base(&enumeration);
+        let own: &'static (EnumType, Base) = Box::leak(Box::new((enumeration, base)));
+        self.all.push(own);
+        self.places.insert(&own.0, place);
+        Some(place)
+    }
 }
 
-fn base(enumeration: &EnumType, place: usize) -> Option<Base> {
-    let oid = OID_FIRST + 2 * u32::try_from(place).ok()?;
+fn base(enumeration: &EnumType) -> Base {
+    let known = enumeration.known.as_ref();
     let named: &'static str = enumeration.name.clone().leak();
-    Some(Base {
+    Base {
         name: written(enumeration).leak(),
         others: vec![named].leak(),
-        oid,
-        array_oid: oid + 1,
+        oid: known.map_or(0, |own| own.oid),
+        array_oid: known.map_or(0, |own| own.array_oid),
         size: 4,
         limits: Limits::None,
         is_alone: true,
-    })
-}
-
-/// `enum public.mood ('sad', 'ok')`
-fn written(enumeration: &EnumType) -> String {
-    let labels = enumeration.labels.iter();
-    let labels: Vec<String> = labels
-        .map(|label| format!("'{}'", label.replace('\'', "''")))
-        .collect();
-    format!(
-        "enum {}.{} ({})",
-        enumeration.schema,
-        enumeration.name,
-        labels.join(", ")
-    )
-}
-
-/// Reads `enum mood ('sad', 'ok')`, with a schema before the name if it is not `public`.
-pub(super) fn read(text: &str) -> Option<usize> {
-    let rest = text.trim().strip_prefix("enum ")?;
-    let (name, labels) = rest.split_once('(')?;
-    let (schema, name) = match name.trim().split_once('.') {
-        Some((schema, name)) => (schema, name),
-        None => ("public", name.trim()),
-    };
-    // As in the catalogue: names of Prisma, for one, have capitals.
-    let is_name = |name: &str| {
-        let is_part = |letter: char| letter == '_' || letter == '$' || letter.is_alphanumeric();
-        !name.is_empty() && name.len() <= LABEL_SIZE_MAX && name.chars().all(is_part)
-    };
-    if !is_name(schema) || !is_name(name) {
-        return None;
     }
-    place(EnumType {
-        schema: schema.to_owned(),
-        name: name.to_owned(),
-        labels: read_labels(labels.trim_end().strip_suffix(')')?)?,
-    })
 }
 
-fn read_labels(text: &str) -> Option<Vec<String>> {
-    let mut labels: Vec<String> = Vec::new();
-    let mut rest = text.trim();
-    loop {
-        rest = rest.strip_prefix('\'')?;
-        let mut label = String::new();
-        loop {
-            let (part, behind) = rest.split_once('\'')?;
-            label.push_str(part);
-            match behind.strip_prefix('\'') {
-                Some(more) => {
-                    label.push('\'');
-                    rest = more;
-                }
-                None => {
-                    rest = behind.trim_start();
-                    break;
-                }
+/// `enum public.mood`
+fn written(enumeration: &EnumType) -> String {
+    let part = |name: &str| match is_bare(name) {
+        true => name.to_owned(),
+        false => quoted(name),
+    };
+    let (schema, name) = (part(&enumeration.schema), part(&enumeration.name));
+    format!("enum {schema}.{name}")
+}
+
+pub(super) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// Whether a rule may write a name without quotes. It means letters as they are, as in the
+/// catalogue: names that Prisma gives have capitals.
+fn is_bare(name: &str) -> bool {
+    let is_part = |letter: char| letter == '_' || letter == '$' || letter.is_alphanumeric();
+    !name.is_empty() && name.chars().all(is_part)
+}
+
+/// Reads `enum mood`, with a schema before the name if it is not `public`.
+pub(super) fn read(text: &str) -> Option<EnumType> {
+    EnumType::parse(text.trim().strip_prefix("enum ")?.trim_start())
+}
+
+impl EnumType {
+    /// Reads its name, in double quotes if it has other characters than letters and digits, with a
+    /// schema before it if it is not in `public`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (first, rest) = read_name(text)?;
+        let (schema, name) = match rest.strip_prefix('.') {
+            Some(rest) => {
+                let (name, rest) = read_name(rest)?;
+                rest.is_empty().then_some((first, name))?
             }
-        }
-        if labels.contains(&label) {
-            return None;
-        }
-        labels.push(label);
-        match rest.strip_prefix(',') {
-            Some(more) => rest = more.trim_start(),
-            None if rest.is_empty() => return Some(labels),
-            None => return None,
+            None => rest.is_empty().then(|| ("public".to_owned(), first))?,
+        };
+        let are_names = [&schema, &name].iter().all(|name| {
+            let is_named = !name.is_empty() && name.len() <= NAME_SIZE_MAX;
+            is_named && !name.contains('\0')
+        });
+        let enumeration = EnumType {
+            schema,
+            name,
+            known: None,
+        };
+        are_names.then_some(enumeration)
+    }
+}
+
+/// A name, in quotes or not, and what follows it.
+fn read_name(text: &str) -> Option<(String, &str)> {
+    let Some(mut rest) = text.strip_prefix('"') else {
+        let end = text.find('.').unwrap_or(text.len());
+        let (name, rest) = text.split_at(end);
+        return is_bare(name).then(|| (name.to_owned(), rest));
+    };
+    let mut name = String::new();
+    loop {
+        let (part, behind) = rest.split_once('"')?;
+        name.push_str(part);
+        match behind.strip_prefix('"') {
+            Some(more) => {
+                name.push('"');
+                rest = more;
+            }
+            None => return Some((name, behind)),
         }
     }
 }
@@ -155,34 +211,55 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let first = read("enum mood ( 'sad','it''s ok' , 'happy' )").expect("an enumeration");
-        let (own, base) = at(first).expect("it is known");
-        assert_eq!(own.schema, "public");
-        assert_eq!(own.labels, ["sad", "it's ok", "happy"]);
-        assert_eq!(base.name, "enum public.mood ('sad', 'it''s ok', 'happy')");
-        assert_eq!(read(base.name), Some(first));
-        assert_eq!(of_oid(base.oid), Some(first));
-        assert_eq!(of_oid(base.array_oid), Some(first));
-        let other = read("enum own.Mood ('sad')").expect("another one");
-        assert_ne!(other, first);
+        for (text, schema, name) in [
+            ("enum mood", "public", "mood"),
+            ("enum own.Mood", "own", "Mood"),
+            ("enum \"my own\".\"a \"\"b\"\".c\"", "my own", "a \"b\".c"),
+        ] {
+            let own = read(text).expect("an enumeration");
+            assert_eq!((own.schema.as_str(), own.name.as_str()), (schema, name));
+            assert_eq!(read(&written(&own)), Some(own), "{text}");
+        }
     }
 
     #[test]
     fn other_texts_are_none() {
+        let long = format!("enum {}", "x".repeat(NAME_SIZE_MAX + 1));
         for text in [
-            "enum mood",
-            "enum mood ()",
-            "enum mood ('a', 'a')",
-            "enum mood ('a' 'b')",
-            "enum mood ('a',)",
-            "enum mood ('a)",
-            "enum a.b.c ('a')",
-            "enum mood (a)",
-            "mood ('a')",
+            "enum",
+            "enum ",
+            "enum a.b.c",
+            "enum a b",
+            "enum a.",
+            "enum .a",
+            "enum \"a",
+            "enum \"\"",
+            "mood",
+            &long,
         ] {
             assert_eq!(read(text), None, "{text}");
         }
-        let long = format!("enum mood ('{}')", "x".repeat(LABEL_SIZE_MAX + 1));
-        assert_eq!(read(&long), None);
+    }
+
+    #[test]
+    fn a_number_means_what_was_met_last_with_it() {
+        let own = |name: &str, labels: &[&str]| EnumType {
+            schema: "public".to_owned(),
+            name: name.to_owned(),
+            known: Some(KnownEnum {
+                oid: 4_000_000_000,
+                array_oid: 4_000_000_001,
+                labels: labels.iter().map(|label| (*label).to_owned()).collect(),
+            }),
+        };
+        let first = place(own("first", &["a"])).expect("few are known");
+        assert_eq!(of_oid(4_000_000_000), Some(first));
+        let second = place(own("second", &["a"])).expect("few are known");
+        assert_ne!(second, first);
+        assert_eq!(of_oid(4_000_000_001), Some(second));
+        assert_eq!(place(own("first", &["a"])), Some(first));
+        assert_eq!(of_oid(4_000_000_000), Some(first));
+        let longer = place(own("first", &["a", "b"]));
+        assert_ne!(longer, Some(first));
     }
 }

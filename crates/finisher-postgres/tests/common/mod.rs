@@ -57,6 +57,7 @@ pub fn kind(finishers: &Finishers) -> FinisherKind {
         ctype: "C".to_owned(),
         icu_locale: String::new(),
         collation_version: String::new(),
+        enums: Vec::new(),
     }
 }
 

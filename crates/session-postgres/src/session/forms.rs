@@ -169,11 +169,6 @@ fn takes_one_by_one(conversion: Conversion) -> bool {
     opaque.is_some_and(OpaqueType::is_array) && !is_text
 }
 
-/// The name of a type without a modifier, in no search path.
-fn name_of(opaque: OpaqueType) -> String {
-    format!("pg_catalog.\"{}\"", opaque.catalogue_name())
-}
-
 /// What an answer is computed by from an expression of the type without its modifier.
 fn result(conversion: Conversion, value: &str) -> String {
     match conversion {
@@ -191,7 +186,7 @@ fn at_once(
     let logical = conversion.logical();
     let (element_type, array_type, value) = match conversion {
         Conversion::FromText(opaque) => {
-            let cast = format!("CAST(x AS {})", name_of(opaque));
+            let cast = format!("CAST(x AS {})", opaque.qualified_name());
             (values::TEXT, values::TEXT_ARRAY, cast)
         }
         _ => (

@@ -274,7 +274,7 @@ impl Gathering {
 }
 
 /// The type of the elements of an array, given that of the column that the server returns. None: it
-/// is one of users.
+/// is one of users, and no enumeration.
 pub(super) fn result_type(element: Element, type_oid: u32) -> Option<u32> {
     let oid = match element {
         Element::Opened(logical) if is_array(logical) => values::TEXT,
@@ -282,7 +282,8 @@ pub(super) fn result_type(element: Element, type_oid: u32) -> Option<u32> {
         Element::Text => values::TEXT,
         Element::Binary => type_oid,
     };
-    (oid < FIRST_OF_USERS).then_some(oid)
+    let is_known = oid < FIRST_OF_USERS || OpaqueType::of_oid(oid, -1).is_some();
+    is_known.then_some(oid)
 }
 
 /// Whether values are arrays: these become no array of arrays, but texts.

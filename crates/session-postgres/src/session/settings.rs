@@ -6,7 +6,7 @@ use std::sync::Arc;
 use semantics_postgres::{DateOrder, Drawn, Letters, OpaqueForms, TextContext, TimeZone};
 use session_core::StatementError;
 use session_core::plans::TextPlan;
-use sql_rewrite::SessionFacts;
+use sql_rewrite::{Enums, SessionFacts};
 use sqlstate::SqlState;
 
 use crate::finisher::FinisherKind;
@@ -277,6 +277,7 @@ impl Settings {
             ctype: fact("ctype"),
             icu_locale: fact("icu_locale"),
             collation_version: fact("collation_version"),
+            enums: self.of_finisher.kind.enums.clone(),
         };
         let locale = match kind.icu_locale.as_str() {
             "" => &kind.ctype,
@@ -293,6 +294,14 @@ impl Settings {
         let known = known.filter_map(|name| session.settings.iter().find(|(own, _)| own == name));
         if !known.clone().eq(self.of_finisher.settings.iter()) {
             self.of_finisher.settings = known.cloned().collect();
+        }
+    }
+
+    /// Notes which enumerations the database has.
+    pub(super) fn note_enums(&mut self, enums: &Enums) {
+        let kind = &mut self.of_finisher.kind;
+        if !enums.all().eq(kind.enums.iter().copied()) {
+            Arc::make_mut(kind).enums = enums.all().collect();
         }
     }
 

@@ -1,6 +1,6 @@
 //! Constants and parameters of a statement, and whether they fit a column.
 
-use column_value::{LogicalType, OpaqueType, Value as Constantly};
+use column_value::{EnumType, LogicalType, OpaqueType, Value as Constantly};
 use semantics_postgres::{TextContext, ValueText};
 use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, Interval, UnaryOperator, Value};
 use sqlstate::SqlState;
@@ -231,7 +231,13 @@ impl Constant {
         }
         if let (T::Opaque(cast), T::Opaque(own)) = (cast, logical) {
             // The limits of the column are put to it afterwards. Bits are varying ones, too.
-            return cast == own.unlimited() || (cast.is_bits() && own.is_varying_bits());
+            let is_same = |cast: OpaqueType| {
+                let names = [cast, own].map(|of| of.enumeration().map(|of| (&of.schema, &of.name)));
+                names[0].is_some() && names[0] == names[1]
+            };
+            return cast == own.unlimited()
+                || is_same(cast)
+                || (cast.is_bits() && own.is_varying_bits());
         }
         let whole = |logical| matches!(logical, T::SmallInt | T::Integer | T::BigInt);
         let is_whole_number = match &self.source {
@@ -339,6 +345,20 @@ fn compares(operator: &BinaryOperator) -> bool {
 
 /// The logical type of a type in the tree; None: columns of the type cannot be protected.
 pub(crate) fn logical_type(data_type: &DataType) -> Option<LogicalType> {
+    if let DataType::Custom(name, _) = data_type
+        && let [schema, own] = name.0.as_slice()
+        && let (Some(schema), Some(own)) = (schema.as_ident(), own.as_ident())
+        && schema.quote_style.is_some()
+        && schema.value != "pg_catalog"
+    {
+        // The name of an enumeration, as it is spelled in statements: only its column knows more.
+        let own = EnumType {
+            schema: schema.value.clone(),
+            name: own.value.clone(),
+            known: None,
+        };
+        return OpaqueType::met_enum(&own).map(LogicalType::Opaque);
+    }
     let text = data_type.to_string().to_ascii_lowercase();
     match text.as_str() {
         "int2" => Some(LogicalType::SmallInt),

@@ -8,10 +8,35 @@ use sqlparser::ast::Statement;
 use super::lexeme::Part;
 use super::mysql;
 use super::postgres::utility::Planner;
-use super::postgres::{catalogue, ddl, effects, objects, utility};
+use super::postgres::{catalogue, ddl, effects, enums, objects, utility};
 use crate::{Dialect, Effects, Plan, Refusal, Schema};
 
 impl Dialect {
+    /// A statement with names that mean the same in every session, where a finisher may read it.
+    pub(crate) fn spelled<'s>(
+        self,
+        statement: &'s Statement,
+        schema: &Schema,
+    ) -> Cow<'s, Statement> {
+        match self {
+            Self::Postgres => enums::spelled(statement, schema),
+            _ => Cow::Borrowed(statement),
+        }
+    }
+
+    /// Refuses what would change the values of protected columns by their type.
+    pub(crate) fn check_type_change(
+        self,
+        statement: &str,
+        words: &[String],
+        schema: &Schema,
+    ) -> Result<(), Refusal> {
+        match self {
+            Self::Postgres => enums::check_change(statement, words, schema),
+            _ => Ok(()),
+        }
+    }
+
     /// The plan of a query on catalogues; None: the text is something else, or may be.
     pub(crate) fn catalogue(self, statement: &str, schema: &Schema) -> Option<Plan> {
         match self {

@@ -369,7 +369,7 @@ pub(super) fn column(
         let logical = schema.column(id).logical;
         let array = ArrayColumn {
             name,
-            type_name: logical.to_string(),
+            type_name: logical.sql_name(),
             array_type: match logical.opaque().is_some_and(OpaqueType::is_array) {
                 true => ArrayType::Text,
                 false => ArrayType::Own,

@@ -2,10 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use column_value::LogicalType;
-
 use super::{
-    Answer, Column, ColumnChecks, ColumnType, ProtectedColumn, QUERIES, RelationKind, Schema,
+    Answer, Column, ColumnChecks, Enums, ProtectedColumn, QUERIES, RelationKind, Schema,
     SchemaError, SessionFacts, Table, views,
 };
 use crate::dialect::lexeme::{lower, names_word};
@@ -16,6 +14,7 @@ use sql_plan::{Draws, parse_default};
 mod changed;
 mod checks;
 mod closed;
+mod columns;
 pub(crate) mod fitting;
 mod guards;
 
@@ -70,6 +69,7 @@ impl Schema {
     ) -> (Self, Vec<SchemaError>) {
         assert_eq!(answers.len(), QUERIES.len(), "an answer to each query");
         let mut building = Building::new(rules);
+        building.schema.catalogue.enums = Enums::read(&answers[10]);
         building.read_relations(&answers[1]);
         building.read_columns(&answers[2]);
         building.read_parents(&answers[4]);
@@ -229,64 +229,6 @@ impl<'a> Building<'a> {
         }
     }
 
-    fn read_columns(&mut self, answer: &Answer) {
-        for row in answer {
-            let column = Column {
-                name: text(row, 2),
-                number: number(row, 1),
-                not_null: truth(row, 3),
-                has_default: truth(row, 4),
-                is_generated: truth(row, 6),
-                protected: None,
-                physical: physical_of(&text(row, 5)),
-            };
-            self.note_type(row, column.number);
-            // What the type is called is needed for the message only, so it is read again there.
-            if let Some(table) = self.table_mut(number(row, 0)) {
-                table.columns.push(column);
-                table.has_column_privileges |= truth(row, 7);
-            }
-        }
-        self.check_types(answer);
-    }
-
-    /// Notes the type of a column, if it is one of the server's own.
-    fn note_type(&mut self, row: &[Option<String>], number_in_table: i16) {
-        let name = text(row, 5);
-        if name.is_empty() || name.contains(['.', '"']) {
-            return;
-        }
-        let collation = Some(text(row, 8)).filter(|collation| !collation.is_empty());
-        let known = ColumnType { name, collation };
-        let key = (number(row, 0), number_in_table);
-        self.schema
-            .catalogue
-            .finisher
-            .column_types
-            .insert(key, known);
-    }
-
-    fn check_types(&mut self, answer: &Answer) {
-        for row in answer {
-            let Some(name) = self.names.get(&number(row, 0)).cloned() else {
-                continue;
-            };
-            let (column, physical) = (text(row, 2), text(row, 5));
-            let rule = self.rules.column(&name.0, &name.1, &column);
-            if rule.is_some() && physical != "bytea" {
-                self.in_clear.insert((name.clone(), column.clone()));
-                self.error(
-                    &name,
-                    &column,
-                    format!(
-                        "is {physical} in the server, not bytea: its content is not sealed. Create \
-                         the table anew through the proxy and move the rows, or remove the rule"
-                    ),
-                );
-            }
-        }
-    }
-
     fn read_parents(&mut self, answer: &Answer) {
         for row in answer {
             let parents = self.parents.entry(number(row, 0)).or_default();
@@ -335,10 +277,15 @@ impl<'a> Building<'a> {
                 }
             }
         }
+        let logical = self.schema.catalogue.enums.of_rule(rule.logical);
+        if logical.is_none() {
+            self.miss_type(name, column, rule.logical);
+        }
+        let logical = logical.unwrap_or(rule.logical);
         let default = rule
             .default
             .as_deref()
-            .map(|text| parse_default(text, rule.logical));
+            .map(|text| parse_default(text, logical));
         let default = match default.transpose() {
             Ok(default) => default,
             Err(wrong) => {
@@ -346,7 +293,7 @@ impl<'a> Building<'a> {
                 None
             }
         };
-        let checks = match table_checks::read_all(column, rule.logical, &rule.checks) {
+        let checks = match table_checks::read_all(column, logical, &rule.checks) {
             Ok(checks) => checks,
             Err(wrong) => {
                 problem = Some(wrong);
@@ -364,7 +311,7 @@ impl<'a> Building<'a> {
             schema: name.0.clone(),
             table: name.1.clone(),
             column: column.to_owned(),
-            logical: rule.logical,
+            logical,
             mode: rule.mode,
             domain: rule.domain.clone().unwrap_or_else(own_domain),
             bits: rule.bits,
@@ -575,10 +522,4 @@ impl<'a> Building<'a> {
         suspects.dedup();
         suspects
     }
-}
-
-/// The type of a plain column, where the proxy can compute with it.
-fn physical_of(name: &str) -> Option<LogicalType> {
-    let known: Option<LogicalType> = name.parse().ok();
-    known.filter(|logical| logical.opaque().is_none())
 }

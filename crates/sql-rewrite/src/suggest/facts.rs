@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::{Answer, LogicalType, Place, parse_default, text};
 use crate::dialect::postgres::table_checks;
+use crate::schema::Enums;
 use crate::schema::build::{number, numbers, truth};
 use sql_plan::{DEFAULT_SCHEMA, Draws};
 
@@ -64,7 +65,7 @@ SELECT k.oid::pg_catalog.text, pg_catalog.pg_get_expr(k.conbin, k.conrelid)
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub number: u16,
-    /// The server's name of its type.
+    /// The name of its type, as in a rule.
     type_name: String,
     /// Why it cannot be protected, if that is known without trying.
     reason: Option<String>,
@@ -186,6 +187,7 @@ impl Facts {
             })
             .filter(|(oid, _)| !children.contains(oid))
             .collect();
+        let enums = Enums::read(&answers[10]);
         for row in &answers[2] {
             let (relation, in_table): (u32, i16) = (number(row, 0), number(row, 1));
             let Some((table, has_triggers)) = tables.get(&relation) else {
@@ -201,10 +203,14 @@ impl Facts {
             } else {
                 Some(format!("has the collation {collation}"))
             };
+            let printed = text(row, COLUMN_TYPE);
             let place = (table.clone(), text(row, 2));
             let found = Found {
                 number: in_table.unsigned_abs(),
-                type_name: text(row, COLUMN_TYPE),
+                type_name: match enums.printed(&printed) {
+                    Some(own) => own.to_string(),
+                    None => printed,
+                },
                 reason,
                 ..Found::default()
             };

@@ -15,9 +15,9 @@ use sqlparser::ast::{
 };
 
 use super::names::{SYSTEM_COLUMNS, builtin, folded, is_built_in};
-use super::parse;
 use super::pure_functions::{OF_CHANCE, is_pure};
 use super::text_search;
+use super::{enums, parse};
 use crate::analysis::Constant;
 use crate::sampled::is_of_numbers;
 use crate::schema::TextSearch;
@@ -217,6 +217,7 @@ impl Check<'_> {
     fn function(&self, name: &ObjectName) -> Result<(), Refusal> {
         let is_known = builtin(name).is_some_and(|name| {
             (is_pure(&name) || OF_CHANCE.contains(&name.as_str()))
+                && !(name == "pg_typeof" && enums::are_named_otherwise(self.schema))
                 && !self.schema.catalogue.finisher.shadows.contains(&name)
         });
         if is_known {
@@ -231,7 +232,10 @@ impl Check<'_> {
         ))
     }
 
-    fn data_type(data_type: &DataType) -> Result<(), Refusal> {
+    fn data_type(&self, data_type: &DataType) -> Result<(), Refusal> {
+        if enums::is_known(data_type, self.schema) {
+            return Ok(());
+        }
         let name = data_type.to_string().to_ascii_lowercase();
         let words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
         let mut words = words.filter(|word| OF_CATALOGUE.contains(word));
@@ -273,8 +277,8 @@ impl Visitor for Check<'_> {
             Expr::AnyOp { compare_op, .. } | Expr::AllOp { compare_op, .. } => {
                 check_operator(self.schema, &compare_op.to_string())
             }
-            Expr::Cast { data_type, .. } => Self::data_type(data_type),
-            Expr::TypedString(typed) => Self::data_type(&typed.data_type),
+            Expr::Cast { data_type, .. } => self.data_type(data_type),
+            Expr::TypedString(typed) => self.data_type(&typed.data_type),
             _ => Ok(()),
         })
     }
@@ -291,7 +295,7 @@ impl Visitor for Check<'_> {
                 let columns = alias.iter().flat_map(|alias| &alias.columns);
                 let mut types = columns.filter_map(|column| column.data_type.as_ref());
                 types
-                    .try_for_each(Self::data_type)
+                    .try_for_each(|own| self.data_type(own))
                     .and_then(|()| self.function(name))
             }
             TableFactor::Table {

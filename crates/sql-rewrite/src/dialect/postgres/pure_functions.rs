@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 /// Functions, aggregates and window functions of `pg_catalog` of which every variant depends on its
-/// arguments and on settings that the finisher shares with the session (`pg_proc.provolatile`).
+/// arguments, on settings that the finisher shares with the session (`pg_proc.provolatile`), and on
+/// enumerations, which it has too.
 const PURE: &str = "\
     abs acos acosd acosh age any_value area array_agg array_append array_cat array_dims array_fill \
     array_length array_lower array_ndims array_position array_positions array_prepend array_remove \
@@ -13,17 +14,18 @@ const PURE: &str = "\
     bool_or btrim cardinality cbrt ceil ceiling char_length character_length chr coalesce concat \
     concat_ws convert convert_from convert_to corr cos cosd cosh cot cotd count covar_pop \
     covar_samp cume_dist date date_bin date_part date_trunc daterange decode degrees dense_rank \
-    div encode erf erfc every exp extract factorial family first_value float4 float8 floor format \
-    gcd generate_series generate_subscripts get_bit get_byte greatest grouping hashtext \
-    hashtextextended host initcap int2 int4 int4range int8 int8range interval isempty isfinite \
-    json_agg json_array_elements json_array_elements_text json_array_length json_build_array \
-    json_build_object json_each json_each_text json_extract_path json_extract_path_text \
-    json_object json_object_agg json_object_keys json_strip_nulls json_to_record json_to_recordset \
-    json_to_tsvector json_typeof jsonb_agg jsonb_array_elements jsonb_array_elements_text \
-    jsonb_array_length jsonb_build_array jsonb_build_object jsonb_each jsonb_each_text \
-    jsonb_extract_path jsonb_extract_path_text jsonb_insert jsonb_object jsonb_object_agg \
-    jsonb_object_keys jsonb_path_exists jsonb_path_exists_tz jsonb_path_match jsonb_path_match_tz \
-    jsonb_path_query jsonb_path_query_array jsonb_path_query_array_tz jsonb_path_query_first \
+    div encode enum_first enum_last enum_range erf erfc every exp extract factorial family \
+    first_value float4 float8 floor format gcd generate_series generate_subscripts get_bit \
+    get_byte greatest grouping hashtext hashtextextended host initcap int2 int4 int4range int8 \
+    int8range interval isempty isfinite json_agg json_array_elements json_array_elements_text \
+    json_array_length json_build_array json_build_object json_each json_each_text \
+    json_extract_path json_extract_path_text json_object json_object_agg json_object_keys \
+    json_strip_nulls json_to_record json_to_recordset json_to_tsvector json_typeof jsonb_agg \
+    jsonb_array_elements jsonb_array_elements_text jsonb_array_length jsonb_build_array \
+    jsonb_build_object jsonb_each jsonb_each_text jsonb_extract_path jsonb_extract_path_text \
+    jsonb_insert jsonb_object jsonb_object_agg jsonb_object_keys jsonb_path_exists \
+    jsonb_path_exists_tz jsonb_path_match jsonb_path_match_tz jsonb_path_query \
+    jsonb_path_query_array jsonb_path_query_array_tz jsonb_path_query_first \
     jsonb_path_query_first_tz jsonb_pretty jsonb_set jsonb_set_lax jsonb_strip_nulls \
     jsonb_to_record jsonb_to_recordset jsonb_to_tsvector jsonb_typeof justify_days justify_hours \
     justify_interval lag last_value lcm lead least left length ln log log10 lower lower_inc \

@@ -9,6 +9,7 @@
 
 mod changed;
 mod configurations;
+mod enums;
 
 pub use changed::{ASKED_OF_CHANGED, changed_of, names_text};
 
@@ -16,7 +17,7 @@ pub use changed::{ASKED_OF_CHANGED, changed_of, names_text};
 pub type Answer = Vec<Vec<Option<String>>>;
 
 /// The queries whose answers [`crate::Schema::build`] takes, in this order.
-pub const QUERIES: [&str; 10] = [
+pub const QUERIES: [&str; 11] = [
     SESSION,
     RELATIONS,
     COLUMNS,
@@ -27,6 +28,7 @@ pub const QUERIES: [&str; 10] = [
     FUNCTIONS,
     CATALOGUE_COLUMNS,
     configurations::CONFIGURATIONS,
+    enums::ENUMS,
 ];
 
 /// What is sent to ask all of [`QUERIES`]: these, and what pins settings and sets them back, which

@@ -196,10 +196,10 @@ fn type_number(logical: LogicalType) -> String {
         LogicalType::TimestampTz(_) => "timestamptz",
         LogicalType::Uuid => "uuid",
         LogicalType::Json => "json",
-        LogicalType::Opaque(opaque) => {
-            let name = opaque.catalogue_name();
-            return format!("'pg_catalog.{name}'::pg_catalog.regtype::pg_catalog.oid");
+        LogicalType::Opaque(opaque) if opaque.enumeration().is_some() => {
+            return format!("'{}'::pg_catalog.oid", opaque.oid());
         }
+        LogicalType::Opaque(opaque) => &opaque.catalogue_name(),
     };
     format!("'pg_catalog.{name}'::pg_catalog.regtype::pg_catalog.oid")
 }

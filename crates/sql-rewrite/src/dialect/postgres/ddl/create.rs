@@ -11,6 +11,7 @@ use super::{
     put_found_schema, put_schema, refusal, refuse_named, refuse_table_as, reshaping, subject_of,
     written,
 };
+use crate::dialect::postgres::enums;
 use crate::dialect::postgres::names::{folded, split};
 use crate::{Column, Literal, Plan, ProtectedColumn, Refusal, RelationKind, Schema, Table};
 use sql_plan::{constant_value, parse_default};
@@ -118,7 +119,8 @@ pub(super) fn described_column(
     let name = folded(&definition.name);
     Column {
         protected: schema.rule(own_schema, table, &name).map(|rule| rule.id),
-        physical: logical_of(&definition.data_type).filter(|logical| logical.opaque().is_none()),
+        physical: logical_of(&definition.data_type, schema)
+            .filter(|logical| logical.opaque().is_none()),
         number: i16::try_from(index + 1).unwrap_or(i16::MAX),
         not_null: false,
         has_default: false,
@@ -295,7 +297,7 @@ pub(super) fn column(
     };
     let subject = subject_of(table, &name);
     let sequence = drawn::take(definition, rule, &subject)?;
-    match logical_of(&definition.data_type) {
+    match logical_of(&definition.data_type, schema) {
         Some(declared) if declared == rule.logical => definition.data_type = DataType::Bytea,
         _ => {
             return Err(refusal(
@@ -387,7 +389,10 @@ pub(super) fn check_default(
 }
 
 /// The logical type of a type in DDL; None for one that cannot be protected.
-pub(super) fn logical_of(data_type: &DataType) -> Option<LogicalType> {
+pub(super) fn logical_of(data_type: &DataType, schema: &Schema) -> Option<LogicalType> {
+    if let Some(own) = enums::of_type(data_type, schema) {
+        return Some(LogicalType::Opaque(own));
+    }
     let text = data_type.to_string().to_lowercase();
     let text = text.strip_prefix("pg_catalog.").unwrap_or(&text);
     match text {
