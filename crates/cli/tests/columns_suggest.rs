@@ -123,7 +123,7 @@ fn a_column_gets_a_rule_or_the_reason_why_not() {
             "# height: the check customer_height_check would see ciphertext: it is not clear",
             "# serial_age: the check customer_serial_age_check would see ciphertext: its values",
             "# made_up: the check customer_made_up_check would see ciphertext: it depends",
-            "# mood: its type public.mood cannot be protected\n",
+            "mood = { type = \"enum public.mood\" }\n",
             "number = { type = \"integer\", default = \"serial\" }\n",
             "id = { type = \"bigint\", default = \"GENERATED ALWAYS AS IDENTITY\" }\n",
             "# twice: the server computes it from other columns\n",
