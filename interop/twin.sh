@@ -29,8 +29,11 @@ listed() {
 ask() {
     local mapper=$1 answers=$folder/$1.$2 at=127.0.0.1:$3/$4
     direct -c "CREATE DATABASE $4"
-    STRONGROOM_URL=postgres://postgres@$at STRONGROOM_JDBC_URL="jdbc:postgresql://$at?user=postgres" \
-        "${@:5}" >"$answers" 2>"$answers.errors" ||
+    # In a shell of its own: a command that is a function ends its shell when it fails.
+    (
+        export STRONGROOM_URL=postgres://postgres@$at STRONGROOM_JDBC_URL="jdbc:postgresql://$at?user=postgres"
+        "${@:5}"
+    ) >"$answers" 2>"$answers.errors" ||
         fail "$mapper: $(cut -c 1-400 "$answers" | tail -n 3) $(tail -n 40 "$answers.errors")"
 }
 

@@ -33,7 +33,7 @@ const books = Array.from({ length: 24 }, (_, at) => ({
     authorId: key(at % 3), title: text(at % 5 === 0 ? `Almanac 100% of ${at}` : `novel ${at}`),
     price: at % 7 === 0 ? null : `${at}.50`, sold: BigInt(at * 1000), labels: at % 4 === 0 ? [] : [text("l"), `n${at}`],
     facts: at % 6 === 0 ? Prisma.DbNull : { pages: at * 10, of: { kind: at % 2 ? text("odd") : "even" }, list: [at, "x"] },
-    published: new Date(Date.UTC(2000 + at % 4, at % 12, 3, at)),
+    published: new Date(Date.UTC(2000 + at % 4, at % 12, 3, at)), kind: ["NOVEL", "ALMANAC", "ESSAY"][at % 3],
 }));
 const brief = { id: true, title: true };
 const ids = { id: true };
@@ -99,6 +99,9 @@ const filters = {
     "every": { reviews: { every: { stars: { gt: 3 } } }, sold: { lt: 3000 } },
     "no tag": { tags: { none: {} }, sold: { lt: 3000 } },
     "column beside column": { version: { lt: db.book.fields.id }, sold: { lt: 3000 } },
+    "kind": { kind: "ESSAY" },
+    "kinds": { kind: { in: ["NOVEL", "ESSAY"] }, sold: { gt: 18000 } },
+    "not of a kind": { NOT: { kind: "NOVEL" }, sold: { lt: 5000 } },
     "JSON path": { facts: { path: ["of", "kind"], equals: text("odd") } },
     "JSON number": { facts: { path: ["pages"], gt: 200 } },
     "JSON text": { facts: { path: ["of", "kind"], string_contains: "eve" }, sold: { lt: 9000 } },
@@ -113,6 +116,7 @@ for (const [what, where] of Object.entries(filters)) {
 }
 await show("ordered", () => db.book.findMany({ orderBy: [{ price: { sort: "desc", nulls: "last" } }, { title: "asc" }],
     select: ids, take: 8, skip: 2 }));
+await show("ordered by kind", () => db.book.findMany({ orderBy: [{ kind: "desc" }, by], select: { id: true, kind: true } }));
 await show("ordered by a relation", () => db.book.findMany({ orderBy: [{ author: { name: "desc" } }, by], select: ids, take: 5 }));
 await show("ordered by a count", () => db.author.findMany({ orderBy: [{ books: { _count: "desc" } }, { name: "asc" }],
     select: { name: true, _count: { select: { books: true } } } }));
@@ -135,6 +139,10 @@ await show("aggregates", () => db.book.aggregate({ _count: true, _avg: { price: 
     _min: { published: true, title: true }, _max: { sold: true }, where: { sold: { gt: 2000 } } }));
 await show("groups", () => db.book.groupBy({ by: ["authorId"], _count: { _all: true }, _sum: { price: true },
     _max: { published: true }, orderBy: { authorId: "asc" } }));
+await show("groups of a kind", () => db.book.groupBy({ by: ["kind"], _count: true, _min: { kind: true, sold: true },
+    orderBy: { kind: "asc" } }));
+await show("raw kind", () => db.$queryRaw`SELECT kind, array_agg(id ORDER BY id) AS ids FROM "Book"
+    WHERE kind > ${"NOVEL"}::"Kind" GROUP BY kind ORDER BY kind`);
 await show("having", () => db.book.groupBy({ by: ["authorId"], having: { price: { _avg: { gt: 12 } } }, _avg: { sold: true },
     orderBy: { _avg: { sold: "desc" } } }));
 await show("raw", () => db.$queryRaw`SELECT date_trunc('year', published)::date::text AS year, count(*)::int AS books
@@ -148,6 +156,8 @@ await show("incremented", () => db.book.update({ where: { id: 5 }, data: { sold:
 await show("updated many", () => db.book.updateMany({ where: { title: { contains: "Almanac" } }, data: { price: { increment: 1 } } }));
 await show("updated and returned", () => db.book.updateManyAndReturn({ where: { sold: { gte: 22000 } },
     data: { facts: { changed: text("yes") } }, select: { id: true, facts: true } }));
+await show("kind changed", () => db.book.updateManyAndReturn({ where: { kind: "ALMANAC", sold: { lt: 8000 } },
+    data: { kind: "ESSAY" }, select: { id: true, kind: true } }));
 await show("list", () => db.book.update({ where: { id: 2 }, data: { labels: { push: text("more") } }, select: { labels: true } }));
 await show("nested update", () => db.author.update({ where: { id: key(9) }, select: { name: true, card: { select: { limit: true } } },
     data: { name: text("nine"), changed, card: { update: { limit: { divide: 4 } } }, books: { updateMany: { where: { version: 0 }, data: { version: 7 } } } } }));

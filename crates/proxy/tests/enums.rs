@@ -15,6 +15,7 @@ const RULES: &str = r#"
 feeling = { type = "enum mood" }
 size = { type = "enum own.Size", default = "'M'" }
 name = { type = "text" }
+badge = { type = "integer", mode = "equality" }
 "#;
 
 const TYPES: &str = "
@@ -35,14 +36,15 @@ fn start() -> Option<(Setup, Client)> {
     for table in ["person", "twin"] {
         let make = format!(
             "CREATE TABLE {table} (id integer PRIMARY KEY, feeling mood, \
-             size own.\"Size\" DEFAULT 'M', name text, paint colour)"
+             size own.\"Size\" DEFAULT 'M', name text, paint colour, \
+             badge integer)"
         );
         client.batch_execute(&make).expect(&make);
         let insert = format!(
-            "INSERT INTO {table} (id, feeling, size, name, paint) VALUES \
-             (1, 'happy', 'S', 'Ann', 'green'), (2, 'sad', DEFAULT, 'Bob', 'red'), \
-             (3, NULL, 'L', 'Cy', NULL), (4, 'it''s ok', 'L', 'Di', 'blue'), \
-             (5, 'sad'::mood, 'S'::own.\"Size\", 'Ed', 'red'::colour)"
+            "INSERT INTO {table} (id, feeling, size, name, paint, badge) VALUES \
+             (1, 'happy', 'S', 'Ann', 'green', 5), (2, 'sad', DEFAULT, 'Bob', 'red', 4), \
+             (3, NULL, 'L', 'Cy', NULL, 3), (4, 'it''s ok', 'L', 'Di', 'blue', 2), \
+             (5, 'sad'::mood, 'S'::own.\"Size\", 'Ed', 'red'::colour, 1)"
         );
         client.batch_execute(&insert).expect(&insert);
     }
@@ -86,6 +88,13 @@ fn queries_answer_as_over_plain_columns() {
         "SELECT id FROM person WHERE paint = 'red' AND name = 'Bob'",
         "SELECT paint, max(name) FROM person GROUP BY paint ORDER BY paint",
         "SELECT a.id, b.id FROM person a JOIN person b ON a.feeling = b.feeling AND a.id < b.id",
+        "SELECT id, feeling::text FROM person ORDER BY badge LIMIT 3",
+        "SELECT feeling::text, size::text AS s FROM person ORDER BY id",
+        "SELECT DISTINCT feeling::text FROM person ORDER BY 1",
+        "SELECT feeling::text FROM person UNION SELECT 'x' ORDER BY 1",
+        "SELECT k FROM (SELECT id, feeling::text AS k FROM person) p WHERE k LIKE '%a%' \
+         ORDER BY id",
+        "SELECT k || 'x', id FROM (SELECT id, feeling::text AS k FROM person) p ORDER BY id",
         "SELECT id FROM person WHERE feeling = 'glad'",
         "SELECT id FROM person WHERE feeling = size",
         "SELECT feeling::own.\"Size\" FROM person",
@@ -109,6 +118,8 @@ fn writes_do_what_they_do_to_plain_columns() {
         "INSERT INTO person (id, feeling) VALUES (10, 1)",
         "INSERT INTO person (id, feeling) VALUES (10, 'happy') RETURNING feeling, size",
         "UPDATE person SET feeling = 'sad' WHERE feeling = 'happy' RETURNING id, feeling",
+        "UPDATE person SET paint = 'red' WHERE id = 1 RETURNING feeling::text, paint::text",
+        "INSERT INTO person (id, feeling) VALUES (11, 'sad') RETURNING feeling::text",
         "UPDATE person SET feeling = NULL, size = DEFAULT WHERE size > 'M' RETURNING id",
         "UPDATE person SET feeling = CASE WHEN id = 1 THEN 'happy' ELSE feeling END",
         "UPDATE person SET feeling = CASE WHEN id = 1 THEN 'happy'::mood ELSE feeling END",

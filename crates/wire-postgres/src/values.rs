@@ -232,6 +232,8 @@ pub fn write(
 ) -> Result<(), ValueError> {
     match (value, format) {
         (Value::Text(text), _) => out.extend(text.as_bytes()),
+        // A label of an enumeration, shown as text.
+        (Value::Opaque(bytes), Format::Text) if logical == LogicalType::Text => out.extend(bytes),
         (Value::Opaque(bytes), Format::Text) => {
             let LogicalType::Opaque(opaque) = logical else {
                 return Err(other_type());

@@ -1,6 +1,9 @@
 -- CreateSchema
 CREATE SCHEMA IF NOT EXISTS "public";
 
+-- CreateEnum
+CREATE TYPE "Kind" AS ENUM ('NOVEL', 'ALMANAC', 'short essay');
+
 -- CreateTable
 CREATE TABLE "Author" (
     "id" UUID NOT NULL,
@@ -34,6 +37,7 @@ CREATE TABLE "Book" (
     "facts" JSONB,
     "labels" TEXT[],
     "version" INTEGER NOT NULL DEFAULT 0,
+    "kind" "Kind" NOT NULL DEFAULT 'NOVEL',
     "authorId" UUID,
 
     CONSTRAINT "Book_pkey" PRIMARY KEY ("id")

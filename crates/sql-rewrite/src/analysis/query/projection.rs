@@ -2,7 +2,8 @@
 
 use column_value::LogicalType;
 use sqlparser::ast::{
-    Expr, SelectItem, SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,
+    CastKind, DataType, Expr, SelectItem, SelectItemQualifiedWildcardKind,
+    WildcardAdditionalOptions,
 };
 use sqlstate::SqlState;
 
@@ -90,6 +91,7 @@ impl Analysis<'_> {
         let logical = super::super::lower::plain_type(expression, scope);
         let is_free = self.is_free(expression, scope);
         let is_text = super::super::lower::is_given_as_text(expression, scope);
+        let is_label = target.is_none() && self.take_text_of_label(expression, scope);
         let (sealed, gathered) = match target {
             None => self.value_or_gathered(expression, scope)?,
             Some(target) => (self.store(expression, target, scope)?, None),
@@ -111,10 +113,41 @@ impl Analysis<'_> {
             gathered,
             logical,
             shown_as: sealed
-                .filter(|column| is_text && self.column(*column).logical.is_varchar())
+                .filter(|column| is_label || is_text && self.column(*column).logical.is_varchar())
                 .map(|_| LogicalType::Text),
             is_free: is_free && sealed.is_none() && gathered.is_none(),
         })
+    }
+}
+
+impl Analysis<'_> {
+    /// Takes the cast from `label::text`, where a protected column of an enumeration is named: the
+    /// text of a label is the label. Prisma reads all enumerations so.
+    fn take_text_of_label(&self, expression: &mut Expr, scope: &Scope) -> bool {
+        let Expr::Cast {
+            kind: CastKind::Cast | CastKind::DoubleColon,
+            expr: inner,
+            data_type: DataType::Text,
+            format: None,
+        } = expression
+        else {
+            return false;
+        };
+        let found = match &**inner {
+            Expr::Identifier(name) => scope.resolve(std::slice::from_ref(name)),
+            Expr::CompoundIdentifier(parts) => scope.resolve(parts),
+            _ => return false,
+        };
+        let sealed = found.ok().and_then(|found| found.sealed);
+        let is_label = sealed.is_some_and(|column| {
+            let opaque = self.column(column).logical.opaque();
+            opaque.is_some_and(|opaque| !opaque.has_hidden_text() && opaque.enumeration().is_some())
+        });
+        if is_label {
+            let inner = std::mem::replace(&mut **inner, Expr::Tuple(Vec::new()));
+            *expression = inner;
+        }
+        is_label
     }
 }
 

@@ -206,7 +206,7 @@ fn plain_column(own: &AlterColumnOperation, table: &Table, schema: &Schema) -> R
 
 fn alter_column(
     name: &Ident,
-    own: &AlterColumnOperation,
+    own: &mut AlterColumnOperation,
     table: &Table,
     schema: &Schema,
 ) -> Result<(), Refusal> {
@@ -222,11 +222,10 @@ fn alter_column(
         | AlterColumnOperation::DropDefault => Ok(()),
         AlterColumnOperation::SetDefault { value } => {
             create::check_default(value, schema.column(id), &subject)?;
-            Err(refusal(
-                &subject,
-                "the rule has this default already, and the server needs none",
-                "Leave the statement out.",
-            ))
+            // The rule has it, and the server has none. Prisma and others, which see none, set it
+            // whenever they look.
+            *own = AlterColumnOperation::DropDefault;
+            Ok(())
         }
         AlterColumnOperation::SetDataType { .. } => Err(refusal(
             &subject,
