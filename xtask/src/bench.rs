@@ -1,5 +1,6 @@
 //! `bench`: benchmarks of pages (as paired ratios to stock SQLite), statements in the lab, values
-//! of protected columns, the in-process engine, the proxy, and pages and keys in browsers.
+//! of protected columns, the in-process engine, the proxy, its finisher, and pages and keys in
+//! browsers.
 
 use crate::browser;
 use crate::command::{cargo, run as run_command};
@@ -7,20 +8,22 @@ use crate::command::{cargo, run as run_command};
 /// What follows the name goes to the measuring program as it is.
 #[derive(clap::Args)]
 pub struct Options {
-    /// What to measure, `page`, `statement`, `direct`, `columns`, `client`, `proxy` or
-    /// `browser`, and arguments of the measuring program.
+    /// What to measure, `page`, `statement`, `direct`, `columns`, `client`, `proxy`,
+    /// `hop`, `finisher` or `browser`, and arguments of the measuring program.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
 }
 
 /// The benchmark programs: a name, the package and its example. The first is the default.
-const PROGRAMS: [(&str, &str, &str); 6] = [
+const PROGRAMS: [(&str, &str, &str); 8] = [
     ("page", "strongroom-sqlite-linked", "storage_bench"),
     ("statement", "strongroom-sqlite-api", "statement_cost"),
     ("direct", "strongroom-lab-engines", "direct_cost"),
     ("columns", "strongroom-column-codec", "value_cost"),
     ("client", "strongroom-postgres", "in_process_cost"),
     ("proxy", "strongroom-proxy", "pass_through"),
+    ("hop", "strongroom-proxy", "hop"),
+    ("finisher", "strongroom-finisher-postgres", "finisher_cost"),
 ];
 
 /// Builds the benchmark with optimisation and runs it.

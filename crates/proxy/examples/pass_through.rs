@@ -13,12 +13,12 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use configuration::Config;
-use proxy::{Server, stop_signal};
 use server_testkit::Postgres;
 
 #[path = "pass_through/client.rs"]
 mod client;
+#[path = "pass_through/serving.rs"]
+mod serving;
 
 use client::{ACCOUNTS, Address, Client, Load};
 
@@ -30,7 +30,7 @@ fn main() {
     if let [_, serve, upstream, workers, socket] = &*arguments
         && serve == SERVE
     {
-        return serve_until_killed(upstream, workers, socket);
+        return serving::until_killed(upstream, workers, socket);
     }
     if !server_testkit::is_installed() {
         println!("There is no PostgreSQL on this machine.");
@@ -104,27 +104,6 @@ fn fill(server: &Postgres) {
     }
 }
 
-fn serve_until_killed(upstream: &str, workers: &str, socket: &str) {
-    let mut text = format!(
-        "[proxy]\nlisten = \"127.0.0.1:0\"\nupstream = \"{upstream}\"\naccept_peer = true\n"
-    );
-    if workers != "0" {
-        text += &format!("workers = {workers}\n");
-    }
-    if !socket.is_empty() {
-        text += &format!("socket = \"{socket}\"\n");
-    }
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let file = folder.path().join("strongroom.toml");
-    std::fs::write(&file, text).expect("a file in the own folder");
-    let config = Config::read(&file).expect("the configuration");
-    drop(folder);
-    let server = Server::start(&config).expect("the proxy starts");
-    let address = server.address().expect("a bound socket has an address");
-    println!("{}", address.port());
-    server.run(stop_signal());
-}
-
 /// A proxy in a process of its own.
 struct Proxy {
     child: Child,
@@ -161,18 +140,6 @@ impl Proxy {
             address,
             _folder: folder,
         }
-    }
-
-    /// Processor time that its threads have had.
-    fn processor_time(&self) -> Duration {
-        let threads = std::fs::read_dir(format!("/proc/{}/task", self.child.id()));
-        let nanoseconds = threads.into_iter().flatten().flatten().map(|thread| {
-            let text = std::fs::read_to_string(thread.path().join("schedstat"));
-            let text = text.unwrap_or_default();
-            let first = text.split(' ').next().and_then(|word| word.parse().ok());
-            first.unwrap_or(0)
-        });
-        Duration::from_nanos(nanoseconds.sum())
     }
 }
 
@@ -240,9 +207,9 @@ impl Pair {
         let server = Address::Port(server.port());
         let direct = || Window::measure(&server, load, clients, time);
         let through = || {
-            let before = proxy.processor_time();
+            let before = serving::processor_time(proxy.child.id());
             let window = Window::measure(&proxy.address, load, clients, time);
-            let spent = proxy.processor_time() - before;
+            let spent = serving::processor_time(proxy.child.id()) - before;
             let proxy_us = spent.as_secs_f64() * 1e6 / window.round_trips.max(1) as f64;
             (window, proxy_us)
         };
