@@ -1,5 +1,5 @@
-//! Workload `tpcc` in complete runs of `compare`: on PostgreSQL, behind the program's own proxy,
-//! and with the in-process engine. Skipped if PostgreSQL is not installed.
+//! Workload `tpcc` in complete runs of `compare`: on PostgreSQL and MariaDB, behind the program's
+//! own proxy, and with the in-process engine. Skipped if the server is not installed.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -12,7 +12,11 @@ use lab::results::Results;
 use tempfile::TempDir;
 
 fn run(folder: &TempDir, engines: &str, more: &[&str]) -> Option<Output> {
-    let engine = lab_engines::named("postgres", &EngineOptions::default()).unwrap();
+    let server = match engines.starts_with("mariadb") {
+        true => "mariadb",
+        false => "postgres",
+    };
+    let engine = lab_engines::named(server, &EngineOptions::default()).unwrap();
     if let Some(missing) = engine.missing() {
         println!("left out: {missing}");
         assert!(
@@ -83,10 +87,12 @@ fn terminals_work_with_and_without_the_proxy() {
     assert!(folder.path().join("out/report.html").exists());
 }
 
+const OF_POSTGRES: &str = "proxy-20,proxy-20-sensitive,proxy-50,proxy-100,in-process-100";
+const OF_MARIADB: &str = "mariadb,mariadb-proxy,mariadb-20,mariadb-50,mariadb-100";
+
 /// Every set of columns, and the consistency conditions after the run.
-fn columns_are_consistent(isolation: &str) {
+fn columns_are_consistent(engines: &str, isolation: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let engines = "proxy-20,proxy-20-sensitive,proxy-50,proxy-100,in-process-100";
     let Some(output) = run(&folder, engines, &["--isolation", isolation]) else {
         return;
     };
@@ -115,12 +121,22 @@ fn columns_are_consistent(isolation: &str) {
 
 #[test]
 fn protected_columns_are_consistent_when_serializable() {
-    columns_are_consistent("serializable");
+    columns_are_consistent(OF_POSTGRES, "serializable");
+}
+
+#[test]
+fn columns_before_mariadb_are_consistent_when_serializable() {
+    columns_are_consistent(OF_MARIADB, "serializable");
+}
+
+#[test]
+fn columns_before_mariadb_are_consistent_when_read_committed() {
+    columns_are_consistent(OF_MARIADB, "read-committed");
 }
 
 #[test]
 fn protected_columns_are_consistent_when_read_committed() {
-    columns_are_consistent("read-committed");
+    columns_are_consistent(OF_POSTGRES, "read-committed");
 }
 
 #[test]

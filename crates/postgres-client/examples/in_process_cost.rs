@@ -1,12 +1,14 @@
 //! What sealing in process costs, beside the way through the proxy: one row by its key, asked of
 //! the server itself, through the proxy, and through a connector in this process.
 //!
-//! `cargo xtask bench client [--steps N]` runs it, with a server of its own, its disk not waited
-//! for. Each step asks every way once, in an order that turns, so that what else the machine does
-//! meets all alike. The proxy is a process of its own. All ways go by TCP; all clients are
-//! tokio-postgres in one thread, one waiting at a time.
+//! `cargo xtask bench client [--steps N] [--finished]` runs it, with a server of its own, its disk
+//! not waited for. Each step asks every way once, in an order that turns, so that what else the
+//! machine does meets all alike. The proxy is a process of its own. All ways go by TCP; all clients
+//! are tokio-postgres in one thread, one waiting at a time. `--finished` measures a query that a
+//! finisher answers.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
@@ -14,6 +16,9 @@ use std::time::Instant;
 use server_testkit::Postgres;
 use strongroom_postgres::tokio_postgres::{Client, Config, NoTls, Statement};
 use strongroom_postgres::{Connector, Options};
+
+#[path = "in_process_cost/finished.rs"]
+mod finished;
 
 /// The argument by which the program is the proxy.
 const SERVE: &str = "--serve";
@@ -52,8 +57,10 @@ async fn main() {
     std::fs::write(folder.path().join("columns.key"), [0x5a; 32]).expect("own folder");
     let text = format!(
         "[proxy]\nlisten = \"127.0.0.1:0\"\nupstream = \"127.0.0.1:{}\"\n\
-         [keys]\nfile = \"columns.key\"\n{RULES}",
-        server.port()
+         [keys]\nfile = \"columns.key\"\n{}{RULES}{}",
+        server.port(),
+        finish(),
+        finished::RULES
     );
     std::fs::write(&file, text).expect("own folder");
     let proxy = Proxy::start(&file);
@@ -62,6 +69,11 @@ async fn main() {
     let direct: Config = server.url().parse().expect("the server's URL");
     let mut through = Config::new();
     through.host("127.0.0.1").port(proxy.port).user("postgres");
+    if std::env::args().any(|argument| argument == "--finished") {
+        let (direct, through) = (connect(&direct).await, connect(&through).await);
+        let steps = usize::try_from(option("--steps", 500)).expect("a number of steps");
+        return finished::measure(&direct, &through, steps).await;
+    }
     fill(&connect_within(&connector, &direct).await).await;
     let mut ways = vec![
         Way::new("direct", "account", connect(&direct).await).await,
@@ -100,6 +112,13 @@ fn option(name: &str, default: u64) -> u64 {
     value.map_or(default, |text| {
         text.parse().expect("the option's value is a number")
     })
+}
+
+/// The proxy's own section on the finisher; PostgreSQL does not run as root.
+fn finish() -> String {
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+    let run_as = if is_root { "run_as = \"nobody\"\n" } else { "" };
+    format!("[finish]\nengine = \"postgres\"\n{run_as}")
 }
 
 /// Numbers of rows, in no order (the generator is that of Knuth's MMIX).
