@@ -1,8 +1,8 @@
 //! What a hop between client and PostgreSQL costs, whoever makes it: nothing, a forwarder that does
 //! the least, PgBouncer, HAProxy, and the proxy without rules.
 //!
-//! `cargo xtask bench hop [--rounds N] [--seconds N] [--clients N] [--tpcc PROGRAM]` runs it, with a
-//! server of its own, its disk not waited for. `pgbench` is the client, with prepared statements.
+//! `cargo xtask bench hop [--rounds N] [--seconds N] [--clients N] [--tpcc PROGRAM]` runs it, with
+//! a server of its own, its disk not waited for. `pgbench` is the client, with prepared statements.
 //! With `--tpcc target/release/strongroom` the lab's TPC-C runs as well, which fills its tables for
 //! each window. In each round every hop has a window of its own, in an order that turns, so that
 //! what else the machine does meets all alike. All speak TCP; each is a process of its own.
