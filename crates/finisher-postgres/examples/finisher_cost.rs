@@ -41,6 +41,8 @@ async fn main() {
         ctype: "C".to_owned(),
         icu_locale: String::new(),
         collation_version: String::new(),
+        extensions: Vec::new(),
+        search_path: Vec::new(),
     });
     let since = Instant::now();
     ask(&finishers, question(&kind, QUERY, 1)).await;

@@ -5,7 +5,8 @@
 //! - A server is started on the first question for its major version (`server`), in a folder of its
 //!   own in memory (`folder`), and ends with this process however that ends (`keeper`).
 //! - It has a database for each locale that it is asked for, and a role that may call functions
-//!   which compute, and do nothing else (`walls`).
+//!   which compute, and do nothing else (`walls`). A database has those of PostgreSQL's own
+//!   extensions that the client's has (`extensions`).
 //! - Where the server's rules of the locale have another version than this machine's, queries that
 //!   depend on them are refused (`order`).
 //! - Questions are asked over connections that are kept (`pool`), each with the statements that it
@@ -23,6 +24,7 @@
 mod connection;
 mod counters;
 mod error;
+mod extensions;
 mod finishers;
 mod folder;
 mod keeper;

@@ -14,6 +14,7 @@ use tokio::time::sleep;
 use crate::connection::{Connection, Failure};
 use crate::counters::FinisherCounters;
 use crate::error::FinisherError;
+use crate::extensions::{self, Lacking};
 use crate::folder::{Owner, Place, PrivateFolder};
 use crate::keeper::{Keeper, Start};
 use crate::options::FinisherOptions;
@@ -26,6 +27,8 @@ const SOCKET: &str = ".s.PGSQL.5432";
 const SOCKET_PATH_SIZE_MAX: usize = 100;
 /// What failed is not tried again at once: questions may come by thousands.
 const FAILURE_PAUSE: Duration = Duration::from_secs(5);
+/// Databases at a time: each takes 8 MB of memory.
+const DATABASES_MAX: usize = 32;
 /// How often a server that starts is asked whether it has.
 const LOOK_PAUSE: Duration = Duration::from_millis(10);
 /// How long a server that refuses connections for now is given.
@@ -73,9 +76,12 @@ struct Running {
 pub(crate) struct Database {
     socket: Arc<Path>,
     name: Arc<str>,
+    /// Later ones have greater numbers.
+    number: usize,
     pub(crate) collation_version: Option<Arc<str>>,
     /// The server's rules have another version.
     order: Option<Arc<OrderCheck>>,
+    lacking: Arc<Lacking>,
 }
 
 impl Server {
@@ -154,6 +160,7 @@ impl Database {
     async fn connect(&self) -> Result<Connection, FinisherError> {
         let parameters = walls::query_parameters(&self.name);
         let mut connection = connect(&self.socket, &parameters).await?;
+        connection.note_lacking(Arc::clone(&self.lacking));
         if let Some(order) = &self.order {
             let checked = connection.check_order(Arc::clone(order)).await;
             checked.map_err(walls::refused)?;
@@ -299,13 +306,35 @@ impl Shared {
 }
 
 impl Running {
+    /// Drops the oldest database where there are too many: whoever may rename schemas could have
+    /// one made for each name. Connections to it end, and questions make it anew.
+    async fn make_room(&mut self, owner: &mut Connection) -> Result<(), FinisherError> {
+        self.failed
+            .retain(|_, (when, _)| when.elapsed() < FAILURE_PAUSE);
+        if self.databases.len() < DATABASES_MAX {
+            return Ok(());
+        }
+        let oldest = self.databases.iter().min_by_key(|(_, own)| own.number);
+        let Some((kind, name)) = oldest.map(|(kind, own)| (kind.clone(), Arc::clone(&own.name)))
+        else {
+            return Ok(());
+        };
+        self.databases.remove(&kind);
+        let dropped = owner
+            .simple(&format!("DROP DATABASE {name} WITH (FORCE)"))
+            .await;
+        dropped.map_err(walls::refused).map(drop)
+    }
+
     async fn create_database(&mut self, kind: &FinisherKind) -> Result<Database, FinisherError> {
         self.names += 1;
         let name = format!("kind_{}", self.names);
         let mut owner = connect(&self.socket, &walls::owner_parameters("template1")).await?;
+        self.make_room(&mut owner).await?;
         walls::create_database(&mut owner, &name, kind).await?;
         let mut owner = connect(&self.socket, &walls::owner_parameters(&name)).await?;
         walls::wall_in(&mut owner).await?;
+        let lacking = extensions::create(&mut owner, &name, kind).await?;
         let version = walls::collation_version(&mut owner, kind.major).await?;
         let (servers, own) = (kind.collation_version.as_str(), version.as_deref());
         let order = match servers.is_empty() || own == Some(servers) {
@@ -325,8 +354,10 @@ impl Running {
         let database = Database {
             socket: Arc::clone(&self.socket),
             name: name.into(),
+            number: self.names,
             collation_version: version.map(Into::into),
             order,
+            lacking: Arc::new(lacking),
         };
         self.databases.insert(kind.clone(), database.clone());
         Ok(database)

@@ -227,7 +227,7 @@ fn locale_clauses(kind: &FinisherKind) -> Result<String, FinisherError> {
     Ok(format!("LC_COLLATE {collate} LC_CTYPE {ctype} {provider}"))
 }
 
-fn literal(text: &str) -> String {
+pub(crate) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
@@ -328,6 +328,8 @@ mod tests {
             ctype: "a'b".to_owned(),
             icu_locale: "de-x".to_owned(),
             collation_version: String::new(),
+            extensions: Vec::new(),
+            search_path: Vec::new(),
         };
         let clauses = |major, provider| locale_clauses(&kind(major, provider)).ok();
         let of = |text: &str| Some(format!("LC_COLLATE 'C' LC_CTYPE 'a''b' {text}"));

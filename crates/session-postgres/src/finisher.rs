@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use session_core::StatementError;
+use sql_rewrite::Extension;
 use zeroize::Zeroizing;
 
 use crate::wiped;
@@ -27,6 +28,10 @@ pub struct FinisherKind {
     /// The version of the rules by which the database sorts texts. Empty: it has none, or the
     /// server does not tell.
     pub collation_version: String,
+    /// Extensions of PostgreSQL's own that the database has.
+    pub extensions: Vec<Extension>,
+    /// Those of their schemas that the session looks names up in, in their order.
+    pub search_path: Vec<String>,
 }
 
 /// A question for the finisher. Without an execution it asks for types and columns only.

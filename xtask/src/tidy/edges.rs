@@ -109,6 +109,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         &[
             "session-core",
             "session-postgres",
+            "sql-rewrite",
             "sqlstate",
             "wire-postgres",
         ],

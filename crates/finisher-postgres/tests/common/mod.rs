@@ -57,6 +57,8 @@ pub fn kind(finishers: &Finishers) -> FinisherKind {
         ctype: "C".to_owned(),
         icu_locale: String::new(),
         collation_version: String::new(),
+        extensions: Vec::new(),
+        search_path: Vec::new(),
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use semantics_postgres::{DateOrder, Drawn, Letters, OpaqueForms, TextContext, TimeZone};
 use session_core::StatementError;
 use session_core::plans::TextPlan;
-use sql_rewrite::SessionFacts;
+use sql_rewrite::{Schema, SessionFacts};
 use sqlstate::SqlState;
 
 use crate::finisher::FinisherKind;
@@ -200,7 +200,7 @@ struct FinisherSettings {
 }
 
 /// Settings by which a server reads and writes values.
-const OF_FINISHER: [&str; 9] = [
+const OF_FINISHER: [&str; 12] = [
     "TimeZone",
     "DateStyle",
     "IntervalStyle",
@@ -210,6 +210,9 @@ const OF_FINISHER: [&str; 9] = [
     "lc_monetary",
     "lc_numeric",
     "lc_time",
+    "pg_trgm.similarity_threshold",
+    "pg_trgm.word_similarity_threshold",
+    "pg_trgm.strict_word_similarity_threshold",
 ];
 
 impl Settings {
@@ -277,6 +280,8 @@ impl Settings {
             ctype: fact("ctype"),
             icu_locale: fact("icu_locale"),
             collation_version: fact("collation_version"),
+            extensions: Vec::new(),
+            search_path: Vec::new(),
         };
         let locale = match kind.icu_locale.as_str() {
             "" => &kind.ctype,
@@ -296,10 +301,26 @@ impl Settings {
         }
     }
 
-    /// The kind of server that a finisher must be, and settings that it must have.
-    pub(super) fn of_finisher(&self) -> (Arc<FinisherKind>, Arc<[(String, String)]>) {
+    /// The kind of server that a finisher must be for a database with this schema, and settings
+    /// that it must have.
+    pub(super) fn of_finisher(
+        &self,
+        schema: &Schema,
+    ) -> (Arc<FinisherKind>, Arc<[(String, String)]>) {
         let FinisherSettings { kind, settings } = &self.of_finisher;
-        (Arc::clone(kind), Arc::clone(settings))
+        let extensions = &schema.catalogue.finisher.extensions.all;
+        let kind = match extensions.is_empty() {
+            true => Arc::clone(kind),
+            false => {
+                let has = |name: &&String| extensions.iter().any(|own| own.schema == **name);
+                Arc::new(FinisherKind {
+                    extensions: extensions.clone(),
+                    search_path: schema.search_path.iter().filter(has).cloned().collect(),
+                    ..FinisherKind::clone(kind)
+                })
+            }
+        };
+        (kind, Arc::clone(settings))
     }
 
     pub(super) fn encoding(&self) -> &Encoding {

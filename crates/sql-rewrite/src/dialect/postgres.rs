@@ -4,6 +4,7 @@ mod binding;
 pub mod catalogue;
 pub mod ddl;
 pub(crate) mod effects;
+pub(crate) mod extensions;
 pub(crate) mod finisher;
 pub(crate) mod forms;
 pub(crate) mod functions;
