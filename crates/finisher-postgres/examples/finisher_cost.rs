@@ -42,6 +42,8 @@ async fn main() {
         icu_locale: String::new(),
         collation_version: String::new(),
         enums: Vec::new(),
+        extensions: Vec::new(),
+        search_path: Vec::new(),
     });
     let since = Instant::now();
     ask(&finishers, question(&kind, QUERY, 1)).await;

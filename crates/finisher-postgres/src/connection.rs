@@ -24,6 +24,7 @@ use wire_postgres::{Malformed, backend, frontend, startup};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::error::broken;
+use crate::extensions::Lacking;
 use crate::order::{OrderCheck, TELL_TREES};
 use input::{Input, InputError, Message};
 use settings::Settings;
@@ -74,6 +75,7 @@ struct Own {
     settings: Settings,
     /// Queries may not depend on the order of texts.
     order: Option<Arc<OrderCheck>>,
+    lacking: Arc<Lacking>,
 }
 
 impl Kept {
@@ -107,6 +109,7 @@ impl Connection {
             statements: Statements::default(),
             settings: Settings::default(),
             order: None,
+            lacking: Arc::default(),
         };
         let mut connection = Self { socket, own };
         let parameters: Vec<(&[u8], &[u8])> = parameters
@@ -144,6 +147,11 @@ impl Connection {
         Ok(())
     }
 
+    /// Tells of these extensions from now on where a query calls an unknown function.
+    pub(crate) fn note_lacking(&mut self, lacking: Arc<Lacking>) {
+        self.own.lacking = lacking;
+    }
+
     /// Executes statements without parameters. Returns the rows of all.
     pub(crate) async fn simple(&mut self, sql: &str) -> Result<Vec<TextRow>, Failure> {
         frontend::write_query(sql.as_bytes(), &mut self.own.output);
@@ -163,6 +171,16 @@ impl Connection {
 
     /// Answers a question.
     pub(crate) async fn answer(
+        &mut self,
+        request: &FinisherRequest,
+    ) -> Result<FinisherAnswer, Failure> {
+        match self.answer_or_fail(request).await {
+            Err(Failure::Query(error)) => Err(Failure::Query(self.own.lacking.explain(error))),
+            other => other,
+        }
+    }
+
+    async fn answer_or_fail(
         &mut self,
         request: &FinisherRequest,
     ) -> Result<FinisherAnswer, Failure> {

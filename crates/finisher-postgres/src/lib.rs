@@ -4,8 +4,8 @@
 //!
 //! - A server is started on the first question for its major version (`server`), in a folder of its
 //!   own in memory (`folder`), and ends with this process however that ends (`keeper`).
-//! - It has a database for each locale and set of enumerations (`enums`) that it is asked for, and
-//!   a role that may call functions
+//! - It has a database for each locale and each set of enumerations (`enums`) and of PostgreSQL's
+//!   own extensions (`extensions`) that a client's database has, and a role that may call functions
 //!   which compute, and do nothing else (`walls`).
 //! - Where the server's rules of the locale have another version than this machine's, queries that
 //!   depend on them are refused (`order`).
@@ -25,6 +25,7 @@ mod connection;
 mod counters;
 mod enums;
 mod error;
+mod extensions;
 mod finishers;
 mod folder;
 mod keeper;

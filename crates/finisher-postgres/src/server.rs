@@ -15,6 +15,7 @@ use crate::connection::{Connection, Failure};
 use crate::counters::FinisherCounters;
 use crate::enums;
 use crate::error::FinisherError;
+use crate::extensions::{self, Lacking};
 use crate::folder::{Owner, Place, PrivateFolder};
 use crate::keeper::{Keeper, Start};
 use crate::options::FinisherOptions;
@@ -27,8 +28,8 @@ const SOCKET: &str = ".s.PGSQL.5432";
 const SOCKET_PATH_SIZE_MAX: usize = 100;
 /// What failed is not tried again at once: questions may come by thousands.
 const FAILURE_PAUSE: Duration = Duration::from_secs(5);
-/// Databases that are kept: each takes some megabytes. A change of the enumerations of a server
-/// makes another kind.
+/// Databases at a time: each takes 8 MB of memory. A change of the enumerations or extensions of a
+/// server makes another kind.
 const DATABASES_MAX: usize = 24;
 /// The first version that drops a database with connections.
 const FORCES_SINCE: u16 = 13;
@@ -83,6 +84,7 @@ pub(crate) struct Database {
     pub(crate) collation_version: Option<Arc<str>>,
     /// The server's rules have another version.
     order: Option<Arc<OrderCheck>>,
+    lacking: Arc<Lacking>,
 }
 
 impl Server {
@@ -160,6 +162,7 @@ impl Database {
     async fn connect(&self) -> Result<Connection, FinisherError> {
         let parameters = walls::query_parameters(&self.name);
         let mut connection = connect(&self.socket, &parameters).await?;
+        connection.note_lacking(Arc::clone(&self.lacking));
         if let Some(order) = &self.order {
             let checked = connection.check_order(Arc::clone(order)).await;
             checked.map_err(walls::refused)?;
@@ -314,6 +317,8 @@ impl Running {
 
     /// Makes room for another database.
     async fn drop_oldest(&mut self, major: u16) -> Result<(), FinisherError> {
+        self.failed
+            .retain(|_, (when, _)| when.elapsed() < FAILURE_PAUSE);
         while self.databases.len() >= DATABASES_MAX && major >= FORCES_SINCE {
             let (_, oldest) = self.databases.remove(0);
             let mut owner = connect(&self.socket, &walls::owner_parameters("template1")).await?;
@@ -333,6 +338,7 @@ impl Running {
         let mut owner = connect(&self.socket, &walls::owner_parameters(&name)).await?;
         walls::wall_in(&mut owner).await?;
         enums::create(&mut owner, &kind.enums).await?;
+        let lacking = extensions::create(&mut owner, &name, kind).await?;
         let version = walls::collation_version(&mut owner, kind.major).await?;
         let (servers, own) = (kind.collation_version.as_str(), version.as_deref());
         let order = match servers.is_empty() || own == Some(servers) {
@@ -354,6 +360,7 @@ impl Running {
             name: name.into(),
             collation_version: version.map(Into::into),
             order,
+            lacking: Arc::new(lacking),
         };
         self.databases.push((kind.clone(), database.clone()));
         Ok(database)

@@ -329,6 +329,8 @@ mod tests {
             icu_locale: "de-x".to_owned(),
             collation_version: String::new(),
             enums: Vec::new(),
+            extensions: Vec::new(),
+            search_path: Vec::new(),
         };
         let clauses = |major, provider| locale_clauses(&kind(major, provider)).ok();
         let of = |text: &str| Some(format!("LC_COLLATE 'C' LC_CTYPE 'a''b' {text}"));

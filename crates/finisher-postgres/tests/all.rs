@@ -2,6 +2,7 @@
 
 mod answers;
 mod common;
+mod extensions;
 mod lifetime;
 mod locales;
 mod sharing;

@@ -8,6 +8,7 @@ mod columns;
 mod common;
 mod computed;
 mod connection_failures;
+mod contrib;
 mod copy;
 mod cursors;
 mod declared;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use column_value::OpaqueType;
 use session_core::StatementError;
+use sql_rewrite::Extension;
 use zeroize::Zeroizing;
 
 use crate::wiped;
@@ -30,6 +31,10 @@ pub struct FinisherKind {
     pub collation_version: String,
     /// Enumerations of users, with the numbers that they have in the server.
     pub enums: Vec<OpaqueType>,
+    /// Extensions of PostgreSQL's own that the database has.
+    pub extensions: Vec<Extension>,
+    /// Those of the schemas of both that the session looks names up in, in their order.
+    pub search_path: Vec<String>,
 }
 
 /// A question for the finisher. Without an execution it asks for types and columns only.

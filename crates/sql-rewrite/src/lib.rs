@@ -39,9 +39,9 @@ pub use dialect::postgres::objects::{Objects, may_fetch, may_name_objects};
 pub use dialect::postgres::{catalogue, ddl};
 pub use schema::{
     ASKED, ASKED_OF_CHANGED, Answer, CHECK_MARK_SIZE, CHECKED, CatalogueFacts, Column, ColumnCheck,
-    ColumnChecks, ColumnType, Enums, FinisherFacts, Guard, GuardsDue, ProtectedColumn, QUERIES,
-    RelationKind, Schema, SchemaError, SeenColumns, SessionFacts, Shared, Table, answers_of,
-    changed_of, fingerprint_of, names_text,
+    ColumnChecks, ColumnType, EXTENSIONS, Enums, Extension, FinisherFacts, Guard, GuardsDue,
+    ProtectedColumn, QUERIES, RelationKind, Schema, SchemaError, SeenColumns, SessionFacts, Shared,
+    Table, answers_of, changed_of, fingerprint_of, names_text,
 };
 pub use statement::{plan, plan_with};
 pub use verify::is_of_second_proof;

@@ -12,18 +12,20 @@ use crate::{ColumnId, Mode};
 pub(crate) mod build;
 mod checks;
 mod enums;
+mod extensions;
 mod guards;
 mod session;
 mod shared;
 pub(crate) mod views;
 
 pub use crate::dialect::postgres::queries::{
-    ASKED, ASKED_OF_CHANGED, Answer, CHECKED, QUERIES, answers_of, changed_of, fingerprint_of,
-    names_text,
+    ASKED, ASKED_OF_CHANGED, Answer, CHECKED, EXTENSIONS, QUERIES, answers_of, changed_of,
+    fingerprint_of, names_text,
 };
 pub use build::SeenColumns;
 pub use checks::{CHECK_MARK_SIZE, ColumnCheck, ColumnChecks};
 pub use enums::Enums;
+pub use extensions::{Extension, Extensions};
 pub use guards::{Guard, GuardsDue};
 pub use session::SessionFacts;
 pub use shared::Shared;
@@ -245,6 +247,8 @@ pub struct FinisherFacts {
     pub operators: BTreeSet<String>,
     /// Text search configurations.
     pub text_search: TextSearch,
+    /// Extensions of PostgreSQL's own whose functions the finisher evaluates.
+    pub extensions: Extensions,
     /// Types of columns that are the server's own, by number of the relation and of the column.
     pub column_types: HashMap<(u32, i16), ColumnType>,
     /// Whether texts of the database sort by their bytes. Otherwise the proxy, which compares

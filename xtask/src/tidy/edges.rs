@@ -110,6 +110,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "column-value",
             "session-core",
             "session-postgres",
+            "sql-rewrite",
             "sqlstate",
             "wire-postgres",
         ],

@@ -6,7 +6,7 @@ use session_core::StatementError;
 
 /// The settings that a question may bring along. Any other is refused: the answer would be computed
 /// without it.
-const ALLOWED: [&str; 14] = [
+const ALLOWED: [&str; 17] = [
     "TimeZone",
     "DateStyle",
     "IntervalStyle",
@@ -21,6 +21,9 @@ const ALLOWED: [&str; 14] = [
     "lc_monetary",
     "lc_numeric",
     "lc_time",
+    "pg_trgm.similarity_threshold",
+    "pg_trgm.word_similarity_threshold",
+    "pg_trgm.strict_word_similarity_threshold",
 ];
 
 /// What a connection was set to.

@@ -58,6 +58,8 @@ pub fn kind(finishers: &Finishers) -> FinisherKind {
         icu_locale: String::new(),
         collation_version: String::new(),
         enums: Vec::new(),
+        extensions: Vec::new(),
+        search_path: Vec::new(),
     }
 }
 

@@ -326,7 +326,6 @@ impl SchemaView {
         self.note_look(&load, &session, transaction);
         match self.take_loaded(load, &session, transaction) {
             Ok(Some(loaded)) => {
-                settings.note_enums(&loaded.schema.catalogue.enums);
                 self.go_by(Some(loaded));
                 self.known = Known {
                     forgets,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use semantics_postgres::{DateOrder, Drawn, Letters, OpaqueForms, TextContext, TimeZone};
 use session_core::StatementError;
 use session_core::plans::TextPlan;
-use sql_rewrite::{Enums, SessionFacts};
+use sql_rewrite::{Schema, SessionFacts};
 use sqlstate::SqlState;
 
 use crate::finisher::FinisherKind;
@@ -200,7 +200,7 @@ struct FinisherSettings {
 }
 
 /// Settings by which a server reads and writes values.
-const OF_FINISHER: [&str; 9] = [
+const OF_FINISHER: [&str; 12] = [
     "TimeZone",
     "DateStyle",
     "IntervalStyle",
@@ -210,6 +210,9 @@ const OF_FINISHER: [&str; 9] = [
     "lc_monetary",
     "lc_numeric",
     "lc_time",
+    "pg_trgm.similarity_threshold",
+    "pg_trgm.word_similarity_threshold",
+    "pg_trgm.strict_word_similarity_threshold",
 ];
 
 impl Settings {
@@ -277,7 +280,9 @@ impl Settings {
             ctype: fact("ctype"),
             icu_locale: fact("icu_locale"),
             collation_version: fact("collation_version"),
-            enums: self.of_finisher.kind.enums.clone(),
+            enums: Vec::new(),
+            extensions: Vec::new(),
+            search_path: Vec::new(),
         };
         let locale = match kind.icu_locale.as_str() {
             "" => &kind.ctype,
@@ -297,18 +302,28 @@ impl Settings {
         }
     }
 
-    /// Notes which enumerations the database has.
-    pub(super) fn note_enums(&mut self, enums: &Enums) {
-        let kind = &mut self.of_finisher.kind;
-        if !enums.all().eq(kind.enums.iter().copied()) {
-            Arc::make_mut(kind).enums = enums.all().collect();
-        }
-    }
-
-    /// The kind of server that a finisher must be, and settings that it must have.
-    pub(super) fn of_finisher(&self) -> (Arc<FinisherKind>, Arc<[(String, String)]>) {
+    /// The kind of server that a finisher must be for a database with this schema, and settings
+    /// that it must have.
+    pub(super) fn of_finisher(
+        &self,
+        schema: &Schema,
+    ) -> (Arc<FinisherKind>, Arc<[(String, String)]>) {
         let FinisherSettings { kind, settings } = &self.of_finisher;
-        (Arc::clone(kind), Arc::clone(settings))
+        let extensions = &schema.catalogue.finisher.extensions.all;
+        let enums = &schema.catalogue.enums;
+        let has = |name: &&String| {
+            extensions.iter().any(|own| own.schema == **name) || enums.has_in(name)
+        };
+        let kind = match extensions.is_empty() && enums.is_empty() {
+            true => Arc::clone(kind),
+            false => Arc::new(FinisherKind {
+                enums: enums.all().collect(),
+                extensions: extensions.clone(),
+                search_path: schema.search_path.iter().filter(has).cloned().collect(),
+                ..FinisherKind::clone(kind)
+            }),
+        };
+        (kind, Arc::clone(settings))
     }
 
     pub(super) fn encoding(&self) -> &Encoding {

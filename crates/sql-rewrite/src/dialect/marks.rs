@@ -12,6 +12,9 @@ pub(crate) const ONLY: &str = "\u{2}only";
 /// The first part of the name of a view that is made `WITH NO DATA`.
 pub(crate) const NO_DATA: &str = "\u{2}no data";
 
+/// The function around the lower bound of `BETWEEN SYMMETRIC`.
+pub(crate) const SYMMETRIC: &str = "\u{2}symmetric";
+
 /// Whether the first part of a name is a mark.
 pub(crate) fn is_marked(name: &ObjectName) -> bool {
     let first = name.0.first().and_then(ObjectNamePart::as_ident);

@@ -5,6 +5,7 @@ pub mod catalogue;
 pub mod ddl;
 pub(crate) mod effects;
 pub(crate) mod enums;
+pub(crate) mod extensions;
 pub(crate) mod finisher;
 pub(crate) mod forms;
 pub(crate) mod functions;

@@ -7,7 +7,7 @@ use super::{
     SchemaError, SessionFacts, Table, views,
 };
 use crate::dialect::lexeme::{lower, names_word};
-use crate::dialect::postgres::{table_checks, text_search};
+use crate::dialect::postgres::{extensions, table_checks, text_search};
 use crate::{ColumnId, ColumnRule, Rules};
 use sql_plan::{Draws, parse_default};
 
@@ -108,6 +108,7 @@ impl Schema {
             }
         }
         building.schema.catalogue.finisher.text_search = text_search::read(&answers[9]);
+        building.schema.catalogue.finisher.extensions = extensions::read(&answers[11]);
         (building.schema, building.errors)
     }
 }

@@ -79,6 +79,16 @@ impl Enums {
         self.known.is_empty()
     }
 
+    /// Whether a schema has one.
+    pub fn has_in(&self, schema: &str) -> bool {
+        self.known.keys().any(|(own, _)| own == schema)
+    }
+
+    /// Whether another type has the name of one.
+    pub(crate) fn has_others(&self) -> bool {
+        !self.others.is_empty()
+    }
+
     /// The one of a schema and a name.
     pub(crate) fn get(&self, schema: &str, name: &str) -> Option<OpaqueType> {
         self.known

@@ -194,7 +194,8 @@ impl Protected {
         if let Some(described) = self.pipeline.finisher().described(&query.text, types)? {
             return Ok(Known::Described(described));
         }
-        let (kind, settings) = self.settings.of_finisher();
+        let loaded = self.schema.loaded()?;
+        let (kind, settings) = self.settings.of_finisher(&loaded.schema);
         let request = FinisherRequest {
             kind,
             settings,
@@ -292,7 +293,8 @@ impl Protected {
         add(&counters.queries_finished, 1);
         add(&counters.rows_finished, gathering.fetched as u64);
         let execution = gathering.end()?;
-        let (kind, settings) = self.settings.of_finisher();
+        let loaded = self.schema.loaded()?;
+        let (kind, settings) = self.settings.of_finisher(&loaded.schema);
         let statement = &gathering.statement;
         let query = query_at(&statement.plan, gathering.index);
         let query = query.ok_or_else(StatementError::other_plan)?;

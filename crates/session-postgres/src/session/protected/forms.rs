@@ -250,7 +250,7 @@ impl Protected {
         let schema = &self.schema.loaded()?.schema;
         let question = questions.next(answer_size_max, schema);
         let question = question.ok_or_else(found::unasked)?;
-        let (kind, settings) = self.settings.of_finisher();
+        let (kind, settings) = self.settings.of_finisher(schema);
         let settings = match question.is_exact {
             false => settings,
             true => {

@@ -76,7 +76,8 @@ impl Protected {
         }
         let (execution, types) = upserting.question(self.settings.context())?;
         let query = upsert_of(&upserting.gathering)?.text.as_str().into();
-        let (kind, settings) = self.settings.of_finisher();
+        let loaded = self.schema.loaded()?;
+        let (kind, settings) = self.settings.of_finisher(&loaded.schema);
         let request = FinisherRequest {
             kind,
             settings,

@@ -64,9 +64,10 @@ pub(super) fn is_known(data_type: &DataType, schema: &Schema) -> bool {
 }
 
 /// Whether the server and the finisher may print the name of an enumeration differently: both leave
-/// the schema out where it is in their search path, and that of the finisher is `public`.
+/// the schema out where the search path finds it, and only the server has other types of the name.
 pub(super) fn are_named_otherwise(schema: &Schema) -> bool {
-    !schema.catalogue.enums.is_empty() && schema.search_path != ["public"]
+    let enums = &schema.catalogue.enums;
+    !enums.is_empty() && (enums.has_others() || !schema.temporary.is_empty())
 }
 
 /// A statement with schemas before the names of enumerations.

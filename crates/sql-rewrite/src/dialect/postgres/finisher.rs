@@ -14,11 +14,12 @@ use sqlparser::ast::{
     SelectItemQualifiedWildcardKind, TableFactor, Value, Visitor,
 };
 
-use super::names::{SYSTEM_COLUMNS, builtin, folded, is_built_in};
+use super::names::{SYSTEM_COLUMNS, builtin, folded, is_built_in, split};
 use super::pure_functions::{OF_CHANCE, is_pure};
-use super::text_search;
-use super::{enums, parse};
+use super::text_search::{self, count};
+use super::{enums, extensions, parse};
 use crate::analysis::Constant;
+use crate::dialect::marks;
 use crate::sampled::is_of_numbers;
 use crate::schema::TextSearch;
 use crate::walk;
@@ -31,11 +32,16 @@ pub(crate) use of_server::{is_of_moment, of_server, replace_server_calls};
 /// Whether a condition holds by chance, so that it must be evaluated once for each row.
 pub(crate) fn is_of_chance(condition: &Expr) -> bool {
     walk::expressions(condition, |part| {
-        let name = match part {
-            Expr::Function(function) => builtin(&function.name),
-            _ => None,
+        let is_so = match part {
+            Expr::Function(function) => {
+                let own = builtin(&function.name);
+                let any = split(&function.name);
+                own.is_some_and(|name| OF_CHANCE.contains(&name.as_str()))
+                    || any.is_some_and(|(_, name)| extensions::may_be_of_chance(&name))
+            }
+            _ => false,
         };
-        match name.is_some_and(|name| OF_CHANCE.contains(&name.as_str())) {
+        match is_so {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
@@ -186,6 +192,19 @@ pub(crate) fn check_operator(schema: &Schema, name: &str) -> Result<(), Refusal>
     let own = name.strip_prefix("OPERATOR(");
     let own = own.and_then(|own| own.strip_suffix(')')).unwrap_or(name);
     let (namespace, own) = own.rsplit_once('.').unwrap_or(("", own));
+    let unquoted = namespace
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    let folded = match unquoted {
+        Some(name) => name.replace("\"\"", "\""),
+        None => namespace.to_ascii_lowercase(),
+    };
+    if extensions::has_operator(schema, &folded, own) {
+        return Ok(());
+    }
+    if namespace.is_empty() && extensions::may_confuse_operator(schema, own) {
+        return Err(foreign_operator(own));
+    }
     let is_builtin = matches!(namespace, "" | "pg_catalog");
     let mut shadows = schema.catalogue.finisher.shadows.iter();
     match is_builtin && (namespace == "pg_catalog" || shadows.all(|shadow| shadow != own)) {
@@ -214,21 +233,28 @@ impl Check<'_> {
         &self.schema.catalogue.finisher.text_search
     }
 
-    fn function(&self, name: &ObjectName) -> Result<(), Refusal> {
+    fn function(&self, name: &ObjectName, arguments: usize) -> Result<(), Refusal> {
         let is_known = builtin(name).is_some_and(|name| {
             (is_pure(&name) || OF_CHANCE.contains(&name.as_str()))
                 && !(name == "pg_typeof" && enums::are_named_otherwise(self.schema))
                 && !self.schema.catalogue.finisher.shadows.contains(&name)
         });
-        if is_known {
+        let is_of_extension = || {
+            split(name).is_some_and(|(own_schema, name)| {
+                let name = (own_schema.as_deref(), name.as_str());
+                extensions::has_function(self.schema, name, arguments)
+            })
+        };
+        let is_syntax = || split(name).is_some_and(|(_, name)| name == marks::SYMMETRIC);
+        if is_known || is_syntax() || is_of_extension() {
             return Ok(());
         }
         Err(unsupported(&format!(
             "function {name} over protected columns that the server cannot compare"
         ))
         .with_hint(
-            "Only functions of PostgreSQL itself that depend on their arguments alone are \
-             evaluated outside of the server.",
+            "Only functions of PostgreSQL itself and of some of its extensions that depend on \
+             their arguments alone are evaluated outside of the server.",
         ))
     }
 
@@ -269,7 +295,7 @@ impl Visitor for Check<'_> {
             _ if called(expression).is_some() => Ok(()),
             Expr::Function(function) if is_array_of_rows(function) => Ok(()),
             Expr::Function(function) => self
-                .function(&function.name)
+                .function(&function.name, count(function))
                 .and_then(|()| text_search::check(function, self.text_search())),
             _ if text_search::is_known_cast(expression, self.text_search()) => Ok(()),
             Expr::BinaryOp { op, .. } => check_operator(self.schema, &op.to_string()),
@@ -296,7 +322,7 @@ impl Visitor for Check<'_> {
                 let mut types = columns.filter_map(|column| column.data_type.as_ref());
                 types
                     .try_for_each(|own| self.data_type(own))
-                    .and_then(|()| self.function(name))
+                    .and_then(|()| self.function(name, 0))
             }
             TableFactor::Table {
                 args: None,

@@ -17,8 +17,10 @@
 //!   the outer parentheses.
 //! - `CREATE MATERIALIZED VIEW … WITH NO DATA` loses its last words; a mark in the name of the view
 //!   stands for them.
+//! - `BETWEEN SYMMETRIC` becomes `BETWEEN` with a mark around its lower bound.
 
 mod frames;
+mod symmetric;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -87,7 +89,8 @@ pub(crate) fn of_lexemes<'t>(text: &'t str, lexemes: &Part) -> Cow<'t, str> {
         .collect();
     let mut changed: Vec<(Range<usize>, String)> = Vec::new();
     for at in 0..words.len() {
-        if let Some(change) = lock(&words, at).or_else(|| only(&words, at)) {
+        let known = lock(&words, at).or_else(|| only(&words, at));
+        if let Some(change) = known.or_else(|| symmetric::symmetric(&words, at)) {
             changed.extend(change);
         } else if words[at].is_constant {
             let span = &words[at].span;
@@ -367,6 +370,7 @@ pub(crate) fn for_server(text: String) -> String {
         false => text,
     };
     let text = text.replace(&format!("\"{ONLY}\"."), "ONLY ");
+    let text = symmetric::for_server(text);
     let text = match text.contains("exclude ") {
         true => with_exclusions(text),
         false => text,

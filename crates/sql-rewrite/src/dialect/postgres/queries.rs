@@ -10,14 +10,16 @@
 mod changed;
 mod configurations;
 mod enums;
+mod extensions;
 
 pub use changed::{ASKED_OF_CHANGED, changed_of, names_text};
+pub use extensions::EXTENSIONS;
 
 /// The rows of one query's answer: columns as text, None for NULL.
 pub type Answer = Vec<Vec<Option<String>>>;
 
 /// The queries whose answers [`crate::Schema::build`] takes, in this order.
-pub const QUERIES: [&str; 11] = [
+pub const QUERIES: [&str; 12] = [
     SESSION,
     RELATIONS,
     COLUMNS,
@@ -29,6 +31,7 @@ pub const QUERIES: [&str; 11] = [
     CATALOGUE_COLUMNS,
     configurations::CONFIGURATIONS,
     enums::ENUMS,
+    EXTENSIONS,
 ];
 
 /// What is sent to ask all of [`QUERIES`]: these, and what pins settings and sets them back, which
@@ -91,13 +94,17 @@ SELECT own.fact, own.kind
         UNION ALL
         SELECT pg_catalog.getdatabaseencoding()::pg_catalog.text, 'encoding', 0
         UNION ALL
-        SELECT pg_catalog.current_setting(setting.name), setting.name, 0
+        SELECT pg_catalog.current_setting(setting.name, true), setting.name, 0
           FROM pg_catalog.unnest(ARRAY['TimeZone', 'DateStyle', 'client_encoding',
                                        'standard_conforming_strings', 'bytea_output',
                                        'extra_float_digits', 'IntervalStyle',
                                        'default_text_search_config', 'lc_monetary', 'lc_numeric',
                                        'lc_time', 'server_version_num',
-                                       'transaction_isolation']) AS setting(name)
+                                       'transaction_isolation',
+                                       'pg_trgm.similarity_threshold',
+                                       'pg_trgm.word_similarity_threshold',
+                                       'pg_trgm.strict_word_similarity_threshold'])
+               AS setting(name)
         UNION ALL
         SELECT locale.fact, locale.kind, 0
           FROM pg_catalog.pg_database d
@@ -175,6 +182,9 @@ SELECT pg_catalog.concat_ws(
         SELECT pg_catalog.concat_ws(' ', 'operator', o.oid, o.xmin)
           FROM pg_catalog.pg_operator o
          WHERE o.oid OPERATOR(pg_catalog.>=) '16384'::pg_catalog.oid
+        UNION ALL
+        SELECT pg_catalog.concat_ws(' ', 'extension', e.oid, e.xmin)
+          FROM pg_catalog.pg_extension e
         UNION ALL
         SELECT pg_catalog.concat_ws(' ', 'type', t.oid, t.xmin)
           FROM pg_catalog.pg_type t

@@ -146,7 +146,8 @@ fn first_argument(function: &Function) -> Option<&Expr> {
     }
 }
 
-fn count(function: &Function) -> usize {
+/// The number of arguments of a call.
+pub(super) fn count(function: &Function) -> usize {
     match &function.args {
         FunctionArguments::List(list) => list.args.len(),
         _ => 0,

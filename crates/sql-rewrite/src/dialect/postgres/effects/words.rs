@@ -101,10 +101,10 @@ pub(crate) fn changes_texts(words: &[String]) -> bool {
 }
 
 /// Whether a statement changes settings through a function or view, so that its text need not name
-/// the setting.
+/// the setting. `set_limit` is one of `pg_trgm`.
 pub(crate) fn sets_by_rows(words: &[String]) -> bool {
     let has = |own: &str| words.iter().any(|word| word == own);
-    has("set_config") || (has("pg_settings") && has("update"))
+    has("set_config") || has("set_limit") || (has("pg_settings") && has("update"))
 }
 
 /// A trigger of a written table may write any other.

@@ -1,0 +1,139 @@
+//! Extensions of PostgreSQL's own in the databases of a server: those that the client's server has,
+//! where they are the same.
+//!
+//! The client's server tells names, schemas and versions. Of these names only those that are listed
+//! here are taken, and what is executed comes from the files of this machine.
+
+use session_core::StatementError;
+use session_postgres::finisher::FinisherKind;
+use sql_rewrite::{EXTENSIONS, Extension};
+use sqlstate::SqlState;
+
+use crate::connection::{Connection, Failure, TextRow};
+use crate::error::FinisherError;
+use crate::walls::{self, literal};
+
+/// Extensions whose functions compute, and whose other functions nobody may call.
+const KNOWN: [&str; 4] = ["fuzzystrmatch", "pg_trgm", "pgcrypto", "unaccent"];
+
+/// What of them is volatile because it is by chance, and nothing else.
+const OF_CHANCE: &str = "'gen_random_bytes', 'gen_salt', 'pgp_pub_encrypt', \
+                         'pgp_pub_encrypt_bytea', 'pgp_sym_encrypt', 'pgp_sym_encrypt_bytea'";
+
+/// Extensions that a database should have and has not: names and versions.
+#[derive(Debug, Default)]
+pub(crate) struct Lacking(Vec<String>);
+
+impl Lacking {
+    /// An error of a query. A function that it does not find may be of one of these.
+    pub(crate) fn explain(&self, error: StatementError) -> StatementError {
+        let is_unknown = error.sqlstate == SqlState::UNDEFINED_FUNCTION
+            && error.message.starts_with("function ");
+        if self.0.is_empty() || !is_unknown {
+            return error;
+        }
+        let (names, message) = (self.0.join(", "), &error.message);
+        StatementError::unsupported(format!(
+            "the proxy's own PostgreSQL server has not all extensions as the server has them (not \
+             {names}): {message}"
+        ))
+        .hint("Install the extension's files in the server's version on the proxy's machine.")
+    }
+}
+
+/// Creates the extensions of a kind that are here as the client's server has them, on a connection
+/// of the superuser to the database. One that is not is left out, and the log says so.
+pub(crate) async fn create(
+    owner: &mut Connection,
+    database: &str,
+    kind: &FinisherKind,
+) -> Result<Lacking, FinisherError> {
+    let mut lacking = Lacking::default();
+    let known = |own: &&Extension| {
+        KNOWN.contains(&own.name.as_str())
+            && !own.schema.starts_with("pg_")
+            && own.schema != "information_schema"
+    };
+    for extension in kind.extensions.iter().filter(known) {
+        let created = create_one(owner, extension).await;
+        if !matches!(created, Ok(true)) {
+            let (name, version) = (&extension.name, &extension.version);
+            lacking.0.push(format!("{name} {version}"));
+        }
+        match created {
+            Ok(true) => {}
+            Ok(false) => tracing::warn!(
+                extension = extension.name,
+                version = extension.version,
+                "the server has this extension otherwise than this machine: the finisher does \
+                 without it"
+            ),
+            Err(Failure::Query(error)) => tracing::warn!(
+                extension = extension.name,
+                version = extension.version,
+                %error,
+                "the server has an extension that this machine has not: the finisher does without \
+                 it"
+            ),
+            Err(failure) => return Err(walls::refused(failure)),
+        }
+    }
+    if !kind.extensions.is_empty() || !kind.enums.is_empty() {
+        let own = kind.search_path.iter().map(|name| quoted(name));
+        let path: Vec<String> = std::iter::once("pg_catalog".to_owned())
+            .chain(own)
+            .collect();
+        let sql = format!(
+            "ALTER DATABASE {database} SET search_path TO {}",
+            path.join(", ")
+        );
+        owner.simple(&sql).await.map_err(walls::refused)?;
+    }
+    Ok(lacking)
+}
+
+/// False: what is created here differs from what the client's server has.
+async fn create_one(owner: &mut Connection, extension: &Extension) -> Result<bool, Failure> {
+    let (name, schema) = (quoted(&extension.name), quoted(&extension.schema));
+    let version = literal(&extension.version);
+    let sql = format!(
+        "CREATE SCHEMA IF NOT EXISTS {schema}; \
+         CREATE EXTENSION {name} SCHEMA {schema} VERSION {version}"
+    );
+    owner.simple(&sql).await?;
+    // Types are printed as where the client's server was asked.
+    let asked = format!("SET search_path TO pg_catalog, pg_temp; {EXTENSIONS}");
+    let rows = owner.simple(&asked).await?;
+    let is_own = |row: &&TextRow| row.get(1).and_then(Option::as_ref) == Some(&extension.name);
+    let digest = rows.iter().find(is_own).and_then(|row| row.get(4));
+    if digest.and_then(Option::as_ref) != Some(&extension.digest) {
+        owner.simple(&format!("DROP EXTENSION {name}")).await?;
+        return Ok(false);
+    }
+    let volatile = owner.simple(&volatile_functions(&extension.name)).await?;
+    let volatile: Vec<String> = volatile.into_iter().flatten().flatten().collect();
+    let mut sql = format!("GRANT USAGE ON SCHEMA {schema} TO {};", walls::QUERIES);
+    if !volatile.is_empty() {
+        let functions = volatile.join(", ");
+        sql.push_str(&format!(
+            "REVOKE EXECUTE ON ROUTINE {functions} FROM PUBLIC;"
+        ));
+    }
+    owner.simple(&sql).await?;
+    Ok(true)
+}
+
+fn volatile_functions(extension: &str) -> String {
+    format!(
+        "SELECT p.oid::regprocedure FROM pg_proc p \
+         JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid \
+         JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid \
+         WHERE d.deptype = 'e' AND e.extname = {} AND p.provolatile = 'v' \
+         AND p.proname NOT IN ({OF_CHANCE})",
+        literal(extension)
+    )
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

@@ -1,0 +1,73 @@
+//! The query on extensions whose functions the finisher can evaluate.
+
+/// Extensions: schema, version, and a digest of what they have, by which the finisher knows that
+/// its own is the same. Then names of their functions and operators that others have, too.
+///
+/// A digest depends on the search path, by which types are printed.
+pub const EXTENSIONS: &str = "\
+SELECT 'extension', e.extname::pg_catalog.text, n.nspname::pg_catalog.text, e.extversion,
+       pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(own.parts, 'UTF8')), 'hex')
+  FROM pg_catalog.pg_extension e
+  JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace
+ CROSS JOIN LATERAL (
+       SELECT pg_catalog.string_agg(part.text, pg_catalog.chr(10)
+                                    ORDER BY pg_catalog.convert_to(part.text, 'UTF8')) AS parts
+         FROM pg_catalog.pg_depend d
+        CROSS JOIN LATERAL (
+              SELECT pg_catalog.concat_ws(' ', p.proname, pg_catalog.oidvectortypes(p.proargtypes),
+                                          p.prosrc, p.probin, l.lanname, p.provolatile,
+                                          p.prosecdef, p.proconfig) AS text
+                FROM pg_catalog.pg_proc p
+                JOIN pg_catalog.pg_language l ON l.oid OPERATOR(pg_catalog.=) p.prolang
+               WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
+                 AND p.oid OPERATOR(pg_catalog.=) d.objid
+               UNION ALL
+              SELECT pg_catalog.concat_ws(' ', o.oprname, pg_catalog.format_type(o.oprleft, NULL),
+                                          pg_catalog.format_type(o.oprright, NULL), p.proname)
+                FROM pg_catalog.pg_operator o
+                JOIN pg_catalog.pg_proc p ON p.oid OPERATOR(pg_catalog.=) o.oprcode
+               WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_operator'::pg_catalog.regclass
+                 AND o.oid OPERATOR(pg_catalog.=) d.objid
+               UNION ALL
+              SELECT pg_catalog.concat_ws(' ', t.dictname, t.dictinitoption)
+                FROM pg_catalog.pg_ts_dict t
+               WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_ts_dict'::pg_catalog.regclass
+                 AND t.oid OPERATOR(pg_catalog.=) d.objid
+              ) AS part
+        WHERE d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass
+          AND d.refobjid OPERATOR(pg_catalog.=) e.oid
+          AND d.deptype OPERATOR(pg_catalog.=) 'e') AS own
+ WHERE e.extname
+     OPERATOR(pg_catalog.=) ANY ('{fuzzystrmatch,pg_trgm,pgcrypto,unaccent}'::pg_catalog.name[])
+UNION ALL
+SELECT DISTINCT 'clash', other.name, NULL, NULL, NULL
+  FROM pg_catalog.pg_extension e
+  JOIN pg_catalog.pg_depend d
+    ON d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass
+   AND d.refobjid OPERATOR(pg_catalog.=) e.oid
+   AND d.deptype OPERATOR(pg_catalog.=) 'e'
+ CROSS JOIN LATERAL (
+       SELECT p.proname::pg_catalog.text AS name, p.oid AS own, q.oid AS other, d.classid
+         FROM pg_catalog.pg_proc p
+         JOIN pg_catalog.pg_proc q ON q.proname OPERATOR(pg_catalog.=) p.proname
+        WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
+          AND p.oid OPERATOR(pg_catalog.=) d.objid
+       UNION ALL
+       SELECT o.oprname::pg_catalog.text, o.oid, q.oid, d.classid
+         FROM pg_catalog.pg_operator o
+         JOIN pg_catalog.pg_operator q ON q.oprname OPERATOR(pg_catalog.=) o.oprname
+        WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_operator'::pg_catalog.regclass
+          AND o.oid OPERATOR(pg_catalog.=) d.objid
+      ) AS other
+ WHERE e.extname
+     OPERATOR(pg_catalog.=) ANY ('{fuzzystrmatch,pg_trgm,pgcrypto,unaccent}'::pg_catalog.name[])
+   AND other.other OPERATOR(pg_catalog.>=) '16384'::pg_catalog.oid
+   AND NOT EXISTS (
+       SELECT 1
+         FROM pg_catalog.pg_depend m
+        WHERE m.classid OPERATOR(pg_catalog.=) other.classid
+          AND m.objid OPERATOR(pg_catalog.=) other.other
+          AND m.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass
+          AND m.refobjid OPERATOR(pg_catalog.=) e.oid
+          AND m.deptype OPERATOR(pg_catalog.=) 'e')
+ ORDER BY 1, 2";
