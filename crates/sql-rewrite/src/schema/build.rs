@@ -6,7 +6,7 @@ use column_value::LogicalType;
 
 use super::{
     Answer, Column, ColumnChecks, ColumnType, ProtectedColumn, QUERIES, RelationKind, Schema,
-    SchemaError, SessionFacts, Table, views,
+    SchemaError, SealedForm, SessionFacts, Table, views,
 };
 use crate::dialect::lexeme::{lower, names_word};
 use crate::dialect::postgres::{table_checks, text_search};
@@ -367,7 +367,7 @@ impl<'a> Building<'a> {
             logical: rule.logical,
             mode: rule.mode,
             domain: rule.domain.clone().unwrap_or_else(own_domain),
-            bits: rule.bits,
+            form: SealedForm::of(rule),
             draws: rule.default.as_deref().and_then(Draws::parse),
             default,
             not_null,

@@ -93,8 +93,8 @@ pub(super) fn told(text: &str, capabilities: Capabilities) -> Option<Vec<Vec<u8>
             7,
             &[
                 &column("id", "int"),
-                &column("name", "varbinary(126)"),
-                &column("number", "varbinary(26)"),
+                &column("name", "varbinary(121)"),
+                &column("number", "varbinary(17)"),
             ],
         ),
         5 => of(2, &[&["%", "%"].map(Some)]),

@@ -42,7 +42,8 @@ fn guard(columns: &[&str]) -> TableGuard {
     let rules = rules();
     let column = |name: &&str| {
         let rule = rules.column("public", "people", name).expect("a rule");
-        GuardedColumn::new(name, 1, rule.mode, rule.logical)
+        let layout = crate::SealedForm::of(rule).layout(rule.logical, rule.mode);
+        GuardedColumn::new(name, 1, layout)
     };
     TableGuard::new(columns.iter().map(column).collect()).expect("columns")
 }
