@@ -14,18 +14,66 @@ const ROWS: &[(&str, &str, Option<u8>, Pad, &[&str])] = &[
     ("`boolean`", "boolean", None, PAD, &["t"]),
     ("`smallint`", "smallint", None, PAD, &["-1", "32767"]),
     ("`integer`", "integer", None, PAD, &["-1", "2147483647"]),
-    ("`integer` with `bits = 24`", "integer", Some(24), PAD, &["0", "16777215"]),
-    ("`bigint`", "bigint", None, PAD, &["-1", "9223372036854775807"]),
+    (
+        "`integer` with `bits = 24`",
+        "integer",
+        Some(24),
+        PAD,
+        &["0", "16777215"],
+    ),
+    (
+        "`bigint`",
+        "bigint",
+        None,
+        PAD,
+        &["-1", "9223372036854775807"],
+    ),
     ("`real`", "real", None, PAD, &["0.1", "NaN"]),
-    ("`double precision`", "double precision", None, PAD, &["0.1", "-Infinity"]),
-    ("`numeric(12,2)`", "numeric(12,2)", None, PAD, &["0", "-9999999999.99"]),
+    (
+        "`double precision`",
+        "double precision",
+        None,
+        PAD,
+        &["0.1", "-Infinity"],
+    ),
+    (
+        "`numeric(12,2)`",
+        "numeric(12,2)",
+        None,
+        PAD,
+        &["0", "-9999999999.99"],
+    ),
     ("`date`", "date", None, PAD, &["2026-11-21", "infinity"]),
     ("`time`", "time", None, PAD, &["00:00", "24:00"]),
-    ("`timestamp`", "timestamp", None, PAD, &["2026-11-21", "infinity"]),
+    (
+        "`timestamp`",
+        "timestamp",
+        None,
+        PAD,
+        &["2026-11-21", "infinity"],
+    ),
     ("`timestamptz`", "timestamptz", None, PAD, &["2026-11-21"]),
-    ("`uuid`", "uuid", None, PAD, &["a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"]),
-    ("24 letters", "varchar(24)", None, PAD, &["twenty-four letters here"]),
-    ("24 letters, `pad = \"none\"`", "text", None, Pad::NONE, &["twenty-four letters here"]),
+    (
+        "`uuid`",
+        "uuid",
+        None,
+        PAD,
+        &["a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"],
+    ),
+    (
+        "24 letters",
+        "varchar(24)",
+        None,
+        PAD,
+        &["twenty-four letters here"],
+    ),
+    (
+        "24 letters, `pad = \"none\"`",
+        "text",
+        None,
+        Pad::NONE,
+        &["twenty-four letters here"],
+    ),
 ];
 
 const PAD: Pad = Pad::DEFAULT;
@@ -86,7 +134,10 @@ fn size(
         let (size, most) = (*size as u64, layout.size_max());
         assert!(layout.size_min() <= size, "{logical} {mode:?}");
         assert!(most.is_none_or(|most| size <= most), "{logical} {mode:?}");
-        assert!(!has_one_size || most == Some(layout.size_min()), "{logical} {mode:?}");
+        assert!(
+            !has_one_size || most == Some(layout.size_min()),
+            "{logical} {mode:?}"
+        );
     }
     assert!(sizes.iter().all(|size| *size == sizes[0]));
     Some(sizes[0])
@@ -106,7 +157,11 @@ fn the_longest_text_of_a_type_fits_its_column() {
                 bits: None,
                 pad,
             };
-            assert_eq!(widest.map(|own| own as u64), layout.size_max(), "{mode:?} {pad}");
+            assert_eq!(
+                widest.map(|own| own as u64),
+                layout.size_max(),
+                "{mode:?} {pad}"
+            );
             let empty = size(logical, mode, None, pad, &[""]).expect("a text");
             match pad.step() {
                 ..=16 => assert_eq!(empty as u64, layout.size_min()),

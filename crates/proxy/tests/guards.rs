@@ -67,7 +67,15 @@ fn plaintext_past_the_proxy_is_refused_in_every_column() {
     client.execute(update, &[&long]).expect("it is sealed");
     let mut direct = setup.server.connect();
     for column in ["id", "name", "born", "text", "fee", "raw"] {
-        for value in ["plain text", "", "\\x80aa", "\\x9caa", "\\x9eaa", "\\x00", "\\xff"] {
+        for value in [
+            "plain text",
+            "",
+            "\\x80aa",
+            "\\x9caa",
+            "\\x9eaa",
+            "\\x00",
+            "\\xff",
+        ] {
             let update = format!("UPDATE note SET {column} = '{value}' WHERE city = 'x'");
             assert_eq!(code(&mut direct, &update), CHECK_VIOLATION, "{update}");
         }

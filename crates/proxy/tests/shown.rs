@@ -57,10 +57,7 @@ fn told(error: &Error) -> [String; 4] {
             !part.contains("\\x90") || part.contains("\\x9061"),
             "{part}"
         );
-        assert!(
-            !part.contains("\\220") || part.contains("\\220a"),
-            "{part}"
-        );
+        assert!(!part.contains("\\220") || part.contains("\\220a"), "{part}");
         let part = part
             .replace("person_", "plain_")
             .replace("visit_person_", "visit_plain_");
