@@ -369,14 +369,19 @@ fn column_text(report: &ColumnReport) -> String {
         .as_ref()
         .map(|name| format!(", domain {name}"));
     let bits = report.bits.map(|bits| format!(", {bits} bits"));
+    let pad = report.pad.map(|pad| match pad.step() {
+        1 => ", lengths not hidden".to_owned(),
+        step => format!(", lengths in steps of {step} bytes"),
+    });
     line(format!(
-        "{}.{}  {}, mode {}{}{}",
+        "{}.{}  {}, mode {}{}{}{}",
         report.table,
         report.column,
         report.logical,
         mode_name(report.mode),
         domain.unwrap_or_default(),
-        bits.unwrap_or_default()
+        bits.unwrap_or_default(),
+        pad.unwrap_or_default()
     ));
     let mut table = new_table();
     for (operation, place) in &report.operations {

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use column_codec::{Codec, ColumnSpec, Mode};
-use column_value::{LogicalType, Value};
+use column_value::{LogicalType, Pad, Value};
 use crypto::secret::Key;
 use semantics_postgres::{TextContext, ValueText};
 
@@ -58,6 +58,7 @@ fn codec(logical: LogicalType, mode: Mode, bits: Option<u8>) -> Codec {
         logical,
         mode,
         bits,
+        pad: Pad::default(),
     };
     Codec::new(&Key::from_bytes([7; 32]), &[spec]).expect("a valid rule")
 }
@@ -68,11 +69,7 @@ fn measure(label: &str, codec: &Codec, value: &Value, values: u32, rounds: u32) 
     let seal = best(values, rounds, || {
         sealed.clear();
         nonce += 1;
-        let drawn = || {
-            let mut bytes = [0; 12];
-            bytes[..8].copy_from_slice(&nonce.to_le_bytes());
-            bytes
-        };
+        let drawn = || nonce.to_le_bytes();
         let outcome = codec.seal_store(0, black_box(value), drawn, &mut sealed);
         outcome.expect("a value of the type");
     });

@@ -10,12 +10,12 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
-use column_codec::Codec;
+use column_codec::{Codec, Mode, Pad};
 use crypto::secret::Key;
 use schema::{Column, Outcome, Vector, from_hex, to_hex, value};
 
 const ROOT: [u8; 32] = *b"the root key of all the vectors.";
-const NONCE: [u8; 12] = [0x40; 12];
+const NONCE: [u8; 8] = [0x40; 8];
 
 fn main() -> anyhow::Result<()> {
     values()?;
@@ -31,6 +31,7 @@ fn column(logical: &str, mode: &str) -> anyhow::Result<Column> {
         logical: logical.parse()?,
         mode: mode.to_owned(),
         bits: None,
+        pad: None,
     })
 }
 
@@ -118,6 +119,17 @@ fn values() -> anyhow::Result<()> {
         &few,
         &seal(&few, "3001")?,
     )?;
+    let mut unpadded = column("text", "random")?;
+    unpadded.pad = Some(Pad::NONE);
+    let sealed = seal(&unpadded, "sixteen letters!")?;
+    let proves = "A text without padding opens.";
+    write(
+        "random_text_without_padding_opens",
+        proves,
+        ROOT,
+        &unpadded,
+        &sealed,
+    )?;
     let mut shared = column("bigint", "equality")?;
     shared.domain = Some("warehouse".to_owned());
     let sealed = seal(&shared, "3")?;
@@ -136,13 +148,13 @@ fn damaged() -> anyhow::Result<()> {
         sealed[place] ^= 1;
         Ok(sealed)
     };
-    let proves = "A sealed value with another nonce does not open.";
+    let proves = "A sealed value with another tag does not open.";
     write(
-        "random_nonce_bit_flipped",
+        "random_bit_of_tag_flipped",
         proves,
         ROOT,
         &random,
-        &flipped(&random, 2)?,
+        &flipped(&random, 1)?,
     )?;
     let proves = "A sealed value with another tag does not open.";
     write(
@@ -150,16 +162,24 @@ fn damaged() -> anyhow::Result<()> {
         proves,
         ROOT,
         &equality,
-        &flipped(&equality, 17)?,
+        &flipped(&equality, 16)?,
     )?;
-    let proves =
-        "A sealed value with another digit does not open, though digits are outside the tag.";
+    let proves = "A sealed value with another digit does not open.";
     write(
         "order_digit_changed",
         proves,
         ROOT,
         &order,
-        &flipped(&order, 2)?,
+        &flipped(&order, 1)?,
+    )?;
+    let last = seal(&order, "77")?.len() - 1;
+    let proves = "A sealed value with digits of a number and another code does not open.";
+    write(
+        "order_bit_of_code_flipped",
+        proves,
+        ROOT,
+        &order,
+        &flipped(&order, last)?,
     )?;
     let sealed = seal(&random, "77")?;
     let proves = "A sealed value that lacks its last byte does not open.";
@@ -175,9 +195,12 @@ fn damaged() -> anyhow::Result<()> {
     let proves = "A value sealed under another root key does not open.";
     write("random_under_wrong_key", proves, [7; 32], &random, &sealed)?;
     let mut newer = sealed;
-    newer[1] += 1;
+    newer[0] += 1;
     let proves = "A sealed value of an unknown key version is told from a damaged one.";
-    write("key_version_unknown", proves, ROOT, &random, &newer)
+    write("key_version_unknown", proves, ROOT, &random, &newer)?;
+    newer[0] = Mode::Random.marked_header();
+    let proves = "A value with the mark of a check that it fails does not open.";
+    write("mark_of_a_check", proves, ROOT, &random, &newer)
 }
 
 fn other_rules() -> anyhow::Result<()> {
@@ -203,6 +226,11 @@ fn other_rules() -> anyhow::Result<()> {
         &interval,
         &sealed,
     )?;
+    let mut text = column("text", "equality")?;
+    let sealed = seal(&text, "fifteen letters")?;
+    text.pad = Some(Pad::NONE);
+    let proves = "In mode equality, a text that was padded otherwise does not open.";
+    write("equality_pad_of_rule_changed", proves, ROOT, &text, &sealed)?;
     let mut order = column("integer", "order")?;
     let sealed = seal(&order, "77")?;
     order.bits = Some(32);

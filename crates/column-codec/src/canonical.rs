@@ -3,13 +3,10 @@
 use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::BigInt;
 use bigdecimal::num_traits::ToPrimitive;
-use column_value::{LogicalType, NumericSpecial, Value};
-
-/// Texts and bytes are padded to multiples of this.
-pub(crate) const BUCKET: usize = 16;
+use column_value::{LogicalType, NumericSpecial, Pad, Value};
 
 /// Size of the number of a type, before a value that is kept unread.
-const NUMBER_SIZE: usize = 4;
+pub(crate) const NUMBER_SIZE: usize = 4;
 
 /// Types with a common encoding, so that their values can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,8 +68,8 @@ impl Class {
         }
     }
 
-    /// Whether values have variable length, and are padded.
-    pub(crate) fn is_padded(self) -> bool {
+    /// Whether a value is the memory that its content is opened into.
+    pub(crate) fn is_long(self) -> bool {
         matches!(self, Self::Text | Self::Bytes | Self::Json | Self::Opaque)
     }
 }
@@ -84,7 +81,12 @@ const SPECIAL_SCALE: i16 = i16::MIN;
 ///
 /// With `exact`, decoding returns exactly the same value (mode `random`); otherwise equal values
 /// have equal encodings.
-pub(crate) fn encode(value: &Value, logical: LogicalType, exact: bool, out: &mut Vec<u8>) -> bool {
+pub(crate) fn encode(
+    value: &Value,
+    logical: LogicalType,
+    (exact, pad): (bool, Pad),
+    out: &mut Vec<u8>,
+) -> bool {
     match (Class::of(logical), value) {
         (Class::Boolean, Value::Boolean(truth)) => out.push(u8::from(*truth)),
         (Class::Integer, Value::Integer(number)) => match logical {
@@ -94,7 +96,10 @@ pub(crate) fn encode(value: &Value, logical: LogicalType, exact: bool, out: &mut
         },
         (Class::Float, Value::Float(number)) => {
             let number = if exact { *number } else { plain_float(*number) };
-            out.extend(number.to_be_bytes());
+            match logical {
+                LogicalType::Real if exact => out.extend((number as f32).to_be_bytes()),
+                _ => out.extend(number.to_be_bytes()),
+            }
         }
         (Class::Numeric, Value::Numeric(number)) => encode_numeric(number, exact, out),
         (Class::Numeric, Value::NumericSpecial(special)) => {
@@ -111,14 +116,20 @@ pub(crate) fn encode(value: &Value, logical: LogicalType, exact: bool, out: &mut
                 LogicalType::Char(_) => text.trim_end_matches(' '),
                 _ => text,
             };
-            encode_padded(text.as_bytes(), out);
+            encode_padded(&[], text.as_bytes(), pad, out);
         }
-        (Class::Bytes, Value::Bytes(bytes)) => encode_padded(bytes, out),
+        (Class::Bytes, Value::Bytes(bytes)) => encode_padded(&[], bytes, pad, out),
         (Class::Opaque, Value::Opaque(bytes)) => {
             let LogicalType::Opaque(opaque) = logical else {
                 return false;
             };
-            encode_numbered(&opaque.sealed_number().to_be_bytes(), bytes, out);
+            let number = opaque.sealed_number().to_be_bytes();
+            if logical.has_length() {
+                encode_padded(&number, bytes, pad, out);
+            } else {
+                out.extend(number);
+                out.extend(bytes);
+            }
         }
         (Class::Date, Value::Date(day)) => out.extend(day.to_be_bytes()),
         (Class::Time, Value::Time(time)) => out.extend(time.to_be_bytes()),
@@ -134,7 +145,7 @@ pub(crate) fn encode(value: &Value, logical: LogicalType, exact: bool, out: &mut
 /// Appends bytes that are equal for two values of a type if they are equal in SQL; returns false if
 /// it is not a value of the type.
 pub fn append_equal(value: &Value, logical: LogicalType, out: &mut Vec<u8>) -> bool {
-    encode(value, logical, false, out)
+    encode(value, logical, (false, Pad::NONE), out)
 }
 
 /// Normalises NaN and negative zero, which SQL considers equal to other NaNs and to zero.
@@ -147,14 +158,9 @@ pub(crate) fn plain_float(number: f64) -> f64 {
     }
 }
 
-/// Pads: the bytes, one byte 0x80, and zeros up to a multiple of the bucket size.
-fn encode_padded(bytes: &[u8], out: &mut Vec<u8>) {
-    encode_numbered(&[], bytes, out);
-}
-
-/// The same with a number before the bytes.
-fn encode_numbered(number: &[u8], bytes: &[u8], out: &mut Vec<u8>) {
-    let size = (number.len() + bytes.len() + 1).next_multiple_of(BUCKET);
+/// Pads: a number, the bytes, one byte 0x80, and zeros up to the next step.
+fn encode_padded(number: &[u8], bytes: &[u8], pad: Pad, out: &mut Vec<u8>) {
+    let size = (number.len() + bytes.len() + 1).next_multiple_of(usize::from(pad.step()));
     let end = out.len() + size;
     out.reserve(size);
     out.extend(number);
@@ -163,10 +169,10 @@ fn encode_numbered(number: &[u8], bytes: &[u8], out: &mut Vec<u8>) {
     out.resize(end, 0);
 }
 
-/// The length of the bytes without padding.
+/// The length of the bytes without padding, whatever its step was.
 fn unpadded(bytes: &[u8]) -> Option<usize> {
     let end = bytes.iter().rposition(|byte| *byte != 0)?;
-    (bytes[end] == 0x80 && bytes.len() == (end + 1).next_multiple_of(BUCKET)).then_some(end)
+    (bytes[end] == 0x80).then_some(end)
 }
 
 /// Scale (two bytes) and unscaled digits as a two's complement number of 8 bytes, else 16, else as
@@ -230,10 +236,10 @@ pub(crate) fn decode(bytes: &[u8], logical: LogicalType) -> Option<Value> {
             _ => return None,
         },
         Class::Integer => Value::Integer(decode_integer(bytes)?),
-        Class::Float => Value::Float(f64::from_be_bytes(bytes.try_into().ok()?)),
+        Class::Float => Value::Float(decode_float(bytes)?),
         Class::Numeric => decode_numeric(bytes, logical)?,
         Class::Text | Class::Bytes | Class::Json | Class::Opaque => {
-            return decode_padded(bytes.to_vec(), logical);
+            return decode_long(bytes.to_vec(), logical);
         }
         Class::Date => Value::Date(i32::from_be_bytes(bytes.try_into().ok()?)),
         Class::Time => Value::Time(i64::from_be_bytes(bytes.try_into().ok()?)),
@@ -244,9 +250,11 @@ pub(crate) fn decode(bytes: &[u8], logical: LogicalType) -> Option<Value> {
     })
 }
 
-/// [`decode`] for padded classes; takes ownership of the bytes for the value.
-pub(crate) fn decode_padded(mut bytes: Vec<u8>, logical: LogicalType) -> Option<Value> {
-    bytes.truncate(unpadded(&bytes)?);
+/// [`decode`] for classes of long values; takes ownership of the bytes for the value.
+pub(crate) fn decode_long(mut bytes: Vec<u8>, logical: LogicalType) -> Option<Value> {
+    if logical.has_length() {
+        bytes.truncate(unpadded(&bytes)?);
+    }
     if logical == LogicalType::Bytes {
         return Some(Value::Bytes(bytes));
     }
@@ -272,6 +280,13 @@ fn decode_integer(bytes: &[u8]) -> Option<i64> {
         [a, b] => i64::from(i16::from_be_bytes([a, b])),
         [a, b, c, d] => i64::from(i32::from_be_bytes([a, b, c, d])),
         _ => i64::from_be_bytes(bytes.try_into().ok()?),
+    })
+}
+
+fn decode_float(bytes: &[u8]) -> Option<f64> {
+    Some(match *bytes {
+        [a, b, c, d] => f64::from(f32::from_be_bytes([a, b, c, d])),
+        _ => f64::from_be_bytes(bytes.try_into().ok()?),
     })
 }
 

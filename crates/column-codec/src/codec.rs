@@ -1,25 +1,20 @@
 //! Seals and opens the values of all columns.
 
 use column_value::{LogicalType, Value};
-use crypto::page::{TAG_SIZE, Tag};
+use crypto::page::{NotAuthentic, TAG_SIZE};
 use crypto::secret::Key;
 use crypto::value::{
-    DeterministicSealer, PrefixFunction, RandomSealer, VALUE_NONCE_SIZE, ValueNonce,
+    BLOCK_CONTENT_SIZE_MAX, BlockSealer, DeterministicSealer, PrefixFunction, SHORT_MAC_SIZE,
+    ShortMac, VALUE_NONCE_SIZE, ValueNonce,
 };
 use sqlstate::SqlState;
-use subtle::ConstantTimeEq;
 
 use crate::canonical::{self, Class};
 use crate::keys::{Purpose, derive};
-use crate::order::{DIGITS_SIZE_MAX, Place, Scale, digits};
+use crate::layout::KEY_VERSION;
+use crate::order::{Place, Scale, digits, number_of_digits};
 use crate::same::{Same, Unfit, among};
 use crate::spec::{ColumnSpec, Mode, SpecError};
-
-/// Size of the header: format (the mode) and key version, the first bytes of every sealed value.
-pub const HEADER_SIZE: usize = 2;
-
-/// The version of the keys that values are sealed with.
-pub const KEY_VERSION: u8 = 1;
 
 /// Maximum size of non-text content that is opened without heap memory.
 const SHORT: usize = 32;
@@ -31,17 +26,22 @@ pub struct Codec {
 
 struct Column {
     spec: ColumnSpec,
-    header: [u8; HEADER_SIZE],
+    header: u8,
     sealer: Sealer,
 }
 
 enum Sealer {
-    Random(RandomSealer),
+    Random(DeterministicSealer),
     Equality(DeterministicSealer),
+    /// Mode equality, for types whose values all have this size, at most 8 bytes.
+    Block {
+        sealer: BlockSealer,
+        size: usize,
+    },
     Order {
         scale: Scale,
         function: PrefixFunction,
-        number: DeterministicSealer,
+        mac: ShortMac,
     },
 }
 
@@ -119,6 +119,9 @@ pub enum OpenError {
         "sealed in another mode, or no sealed value: the rule was changed after it was written"
     )]
     Format,
+    /// It has the mark of a check that it fails.
+    #[error("fails a check of its rule: it was stored while its table had neither check nor guard")]
+    Marked,
     /// Sealed under another version of the keys.
     #[error("sealed with keys of version {0}, which are not loaded")]
     KeyVersion(u8),
@@ -168,8 +171,9 @@ impl Codec {
     ) -> Result<(), SealError> {
         let column = &self.columns[index];
         match &column.sealer {
-            Sealer::Random(sealer) => column.seal_random(sealer, value, &nonce(), out),
-            Sealer::Equality(sealer) => column.seal_equality(sealer, value, out),
+            Sealer::Random(sealer) => column.seal_content(sealer, value, &nonce(), out),
+            Sealer::Equality(sealer) => column.seal_content(sealer, value, &[], out),
+            Sealer::Block { sealer, size } => column.seal_block((sealer, *size), value, out),
             Sealer::Order { scale, .. } => match scale.place(value) {
                 Some(Place::At(number)) => {
                     column.seal_number(number, out);
@@ -195,16 +199,17 @@ impl Codec {
     ) -> Result<(), SealError> {
         let column = &self.columns[index];
         let Same::Exact(value) = column.among(value)? else {
-            out.extend(column.header);
+            out.push(column.header);
             return Ok(());
         };
         match &column.sealer {
             Sealer::Random(_) => Err(column.wrong_mode()),
-            Sealer::Equality(sealer) => column.seal_equality(sealer, &value, out),
+            Sealer::Equality(sealer) => column.seal_content(sealer, &value, &[], out),
+            Sealer::Block { sealer, size } => column.seal_block((sealer, *size), &value, out),
             Sealer::Order { scale, .. } => {
                 match scale.place(&value) {
                     Some(Place::At(number)) => column.seal_number(number, out),
-                    Some(_) => out.extend(column.header),
+                    Some(_) => out.push(column.header),
                     None => return Err(column.wrong_type()),
                 }
                 Ok(())
@@ -247,10 +252,10 @@ impl Codec {
                 out.push(0);
             }
             // The common prefix of all sealed values.
-            Place::BelowAll => out.extend(column.header),
+            Place::BelowAll => out.push(column.header),
             Place::AboveAll => {
-                let size = scale.digits_size() + TAG_SIZE + scale.number_size() + 1;
-                out.extend(column.header);
+                let size = scale.digits_size() + SHORT_MAC_SIZE + 1;
+                out.push(column.header);
                 out.resize(out.len() + size, 0xff);
             }
         }
@@ -265,29 +270,30 @@ impl Codec {
     /// [`OpenError`]
     pub fn open(&self, index: usize, sealed: &[u8]) -> Result<Value, OpenError> {
         let column = &self.columns[index];
-        let (header, body) = sealed
-            .split_first_chunk::<HEADER_SIZE>()
-            .ok_or(OpenError::Size)?;
-        if header[0] != column.header[0] {
-            return Err(OpenError::Format);
-        }
-        if header[1] != column.header[1] {
-            return Err(OpenError::KeyVersion(header[1]));
+        let (&header, body) = sealed.split_first().ok_or(OpenError::Size)?;
+        match Mode::of_header(header) {
+            Some((mode, _)) if mode != column.spec.mode => return Err(OpenError::Format),
+            Some((_, 0)) => return Err(OpenError::Marked),
+            Some((_, KEY_VERSION)) => {}
+            Some((_, version)) => return Err(OpenError::KeyVersion(version)),
+            None => return Err(OpenError::Format),
         }
         match &column.sealer {
-            Sealer::Random(sealer) => column.open_random(sealer, body),
-            Sealer::Equality(sealer) => {
-                let (tag, content) = body.split_first_chunk().ok_or(OpenError::Size)?;
-                column.open_content(content.len(), |out| {
-                    out.copy_from_slice(content);
-                    sealer.open(tag, out)
-                })
+            Sealer::Random(sealer) => column.open_content(sealer, VALUE_NONCE_SIZE, body),
+            Sealer::Equality(sealer) => column.open_content(sealer, 0, body),
+            Sealer::Block { sealer, size } => {
+                let block = body.try_into().map_err(|_| OpenError::Size)?;
+                let mut content = [0; BLOCK_CONTENT_SIZE_MAX];
+                let content = &mut content[..*size];
+                let opened = sealer.open(block, content);
+                opened.map_err(|NotAuthentic| OpenError::NotAuthentic)?;
+                canonical::decode(content, column.spec.logical).ok_or(OpenError::Content)
             }
             Sealer::Order {
                 scale,
                 function,
-                number,
-            } => open_order(*scale, function, number, body),
+                mac,
+            } => open_order(*scale, function, mac, sealed),
         }
     }
 }
@@ -295,22 +301,26 @@ impl Codec {
 impl Column {
     fn new(root: &Key, spec: &ColumnSpec) -> Result<Self, SpecError> {
         let scale = spec.check()?;
-        let header = [spec.mode.code(), KEY_VERSION];
+        let header = spec.mode.header();
         let key = |purpose| derive(root, purpose, KEY_VERSION, spec, scale);
         let deterministic = || {
             let mac = key(Purpose::DeterministicMac);
-            DeterministicSealer::new(&mac, &key(Purpose::DeterministicStream), &header)
+            DeterministicSealer::new(&mac, &key(Purpose::DeterministicStream), &[header])
         };
         let sealer = match scale {
             Some(scale) => Sealer::Order {
                 scale,
                 function: PrefixFunction::new(&key(Purpose::OrderDigits)),
-                number: deterministic(),
+                mac: ShortMac::new(&key(Purpose::OrderMac)),
             },
-            None if spec.mode == Mode::Random => {
-                Sealer::Random(RandomSealer::new(&key(Purpose::Random)))
-            }
-            None => Sealer::Equality(deterministic()),
+            None if spec.mode == Mode::Random => Sealer::Random(deterministic()),
+            None => match spec.layout().block_size() {
+                Some(size) => Sealer::Block {
+                    sealer: BlockSealer::new(&key(Purpose::Block)),
+                    size,
+                },
+                None => Sealer::Equality(deterministic()),
+            },
         };
         Ok(Self {
             spec: spec.clone(),
@@ -331,43 +341,49 @@ impl Column {
         })
     }
 
-    fn seal_random(
-        &self,
-        sealer: &RandomSealer,
-        value: &Value,
-        nonce: &ValueNonce,
-        out: &mut Vec<u8>,
-    ) -> Result<(), SealError> {
-        let start = out.len();
-        out.extend(self.header);
-        out.extend(nonce);
-        let content = out.len();
-        if !canonical::encode(value, self.spec.logical, true, out) {
-            out.truncate(start);
-            return Err(self.wrong_type());
-        }
-        let tag = sealer.seal(nonce, &self.header, &mut out[content..]);
-        out.extend(tag);
-        Ok(())
-    }
-
-    fn seal_equality(
+    /// Seals by AES-SIV, with a nonce behind the content that makes equal values differ.
+    fn seal_content(
         &self,
         sealer: &DeterministicSealer,
         value: &Value,
+        nonce: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), SealError> {
         let start = out.len();
-        out.extend(self.header);
+        out.push(self.header);
         out.extend([0; TAG_SIZE]);
         let content = out.len();
-        if !canonical::encode(value, self.spec.logical, false, out) {
-            out.truncate(start);
-            return Err(self.wrong_type());
-        }
+        self.encode(value, start, out)?;
+        out.extend(nonce);
         let tag = sealer.seal(&mut out[content..]);
         out[content - TAG_SIZE..content].copy_from_slice(&tag);
         Ok(())
+    }
+
+    /// Seals a value of so many bytes into one block.
+    fn seal_block(
+        &self,
+        (sealer, size): (&BlockSealer, usize),
+        value: &Value,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SealError> {
+        let start = out.len();
+        self.encode(value, start, out)?;
+        let block = sealer.seal(&out[start..start + size]);
+        out.truncate(start);
+        out.push(self.header);
+        out.extend(block);
+        Ok(())
+    }
+
+    /// Appends the content of a value; if it is of another type, what is there from `start` on goes.
+    fn encode(&self, value: &Value, start: usize, out: &mut Vec<u8>) -> Result<(), SealError> {
+        let form = (self.spec.mode == Mode::Random, self.spec.pad);
+        if canonical::encode(value, self.spec.logical, form, out) {
+            return Ok(());
+        }
+        out.truncate(start);
+        Err(self.wrong_type())
     }
 
     /// Seals a number for a column in mode `order`.
@@ -375,52 +391,48 @@ impl Column {
         let Sealer::Order {
             scale,
             function,
-            number: sealer,
+            mac,
         } = &self.sealer
         else {
             return;
         };
-        out.extend(self.header);
+        out.push(self.header);
         digits(function, *scale, number, |byte| out.push(byte));
-        let mut bytes = number.to_be_bytes();
-        let bytes = &mut bytes[8 - scale.number_size()..];
-        let tag = sealer.seal(bytes);
-        out.extend(tag);
-        out.extend(&*bytes);
+        out.extend(mac.of(&authenticated(self.header, number)));
     }
 
-    fn open_random(&self, sealer: &RandomSealer, body: &[u8]) -> Result<Value, OpenError> {
-        let (nonce, rest) = body
-            .split_first_chunk::<VALUE_NONCE_SIZE>()
-            .ok_or(OpenError::Size)?;
-        let (content, tag) = rest.split_last_chunk::<TAG_SIZE>().ok_or(OpenError::Size)?;
-        self.open_content(content.len(), |out| {
-            sealer.open(nonce, &self.header, content, tag, out)
-        })
-    }
-
-    /// Makes room, calls `open` to fill it, and decodes the value there.
+    /// Opens what AES-SIV has sealed, and leaves out the nonce at its end.
     fn open_content(
         &self,
-        size: usize,
-        open: impl FnOnce(&mut [u8]) -> Result<(), crypto::page::NotAuthentic>,
+        sealer: &DeterministicSealer,
+        nonce_size: usize,
+        body: &[u8],
     ) -> Result<Value, OpenError> {
+        let (tag, sealed) = body.split_first_chunk().ok_or(OpenError::Size)?;
+        let size = sealed.len().checked_sub(nonce_size);
+        let size = size.ok_or(OpenError::Size)?;
+        let open = |content: &mut [u8]| {
+            content.copy_from_slice(sealed);
+            let opened = sealer.open(tag, content);
+            opened.map_err(|NotAuthentic| OpenError::NotAuthentic)
+        };
         let logical = self.spec.logical;
-        let value = if Class::of(logical).is_padded() {
-            let mut content = vec![0; size];
-            open(&mut content).map_err(|_| OpenError::NotAuthentic)?;
-            canonical::decode_padded(content, logical)
+        let value = if Class::of(logical).is_long() {
+            let mut content = vec![0; sealed.len()];
+            open(&mut content)?;
+            content.truncate(size);
+            canonical::decode_long(content, logical)
         } else {
             let (mut short, mut long) = ([0; SHORT], Vec::new());
-            let content = match short.get_mut(..size) {
+            let content = match short.get_mut(..sealed.len()) {
                 Some(content) => content,
                 None => {
-                    long.resize(size, 0);
+                    long.resize(sealed.len(), 0);
                     &mut long[..]
                 }
             };
-            open(content).map_err(|_| OpenError::NotAuthentic)?;
-            canonical::decode(content, logical)
+            open(content)?;
+            canonical::decode(&content[..size], logical)
         };
         value.ok_or(OpenError::Content)
     }
@@ -452,36 +464,28 @@ impl Column {
     }
 }
 
+/// What the code of a value of mode `order` is computed of. It stands for the digits too: each
+/// number has its own, and [`number_of_digits`] reads no others.
+fn authenticated(header: u8, number: u64) -> [u8; 9] {
+    let [a, b, c, d, e, f, g, h] = number.to_be_bytes();
+    [header, a, b, c, d, e, f, g, h]
+}
+
 fn open_order(
     scale: Scale,
     function: &PrefixFunction,
-    sealer: &DeterministicSealer,
-    body: &[u8],
+    mac: &ShortMac,
+    sealed: &[u8],
 ) -> Result<Value, OpenError> {
-    let (stored, rest) = body
-        .split_at_checked(scale.digits_size())
+    let (&header, body) = sealed.split_first().ok_or(OpenError::Size)?;
+    let (digits, code) = body
+        .split_last_chunk::<SHORT_MAC_SIZE>()
         .ok_or(OpenError::Size)?;
-    let (tag, sealed) = rest
-        .split_first_chunk::<TAG_SIZE>()
-        .ok_or(OpenError::Size)?;
-    let tag: &Tag = tag;
-    if sealed.len() != scale.number_size() {
+    if digits.len() != scale.digits_size() {
         return Err(OpenError::Size);
     }
-    let mut bytes = [0; 8];
-    let number = &mut bytes[8 - sealed.len()..];
-    number.copy_from_slice(sealed);
-    sealer
-        .open(tag, number)
-        .map_err(|_| OpenError::NotAuthentic)?;
-    let number = u64::from_be_bytes(bytes);
-    // The tag does not cover the digits, so they are compared with those computed from the number.
-    let (mut expected, mut size) = ([0; DIGITS_SIZE_MAX], 0);
-    digits(function, scale, number, |byte| {
-        expected[size] = byte;
-        size += 1;
-    });
-    if !bool::from(expected[..size].ct_eq(stored)) {
+    let number = number_of_digits(function, scale, digits).ok_or(OpenError::NotAuthentic)?;
+    if !mac.is_of(&authenticated(header, number), code) {
         return Err(OpenError::NotAuthentic);
     }
     scale.value(number).ok_or(OpenError::Content)

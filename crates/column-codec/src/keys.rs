@@ -8,34 +8,37 @@ use crate::order::Scale;
 use crate::spec::{ColumnSpec, Mode};
 
 /// Salt of every derivation, for domain separation.
-const SALT: &[u8] = b"strongroom column keys 1";
+const SALT: &[u8] = b"strongroom column keys 2";
 
 /// The purpose of a key.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose {
-    /// AES-256-GCM-SIV of mode `random`.
-    Random,
     /// S2V of AES-SIV.
     DeterministicMac,
     /// CTR of AES-SIV.
     DeterministicStream,
+    /// Key wrap of mode `equality`.
+    Block,
     /// Digits of mode `order`.
     OrderDigits,
+    /// CMAC of mode `order`.
+    OrderMac,
 }
 
 impl Purpose {
     fn code(self) -> u8 {
         match self {
-            Self::Random => 1,
-            Self::DeterministicMac => 2,
-            Self::DeterministicStream => 3,
+            Self::DeterministicMac => 1,
+            Self::DeterministicStream => 2,
+            Self::Block => 3,
             Self::OrderDigits => 4,
+            Self::OrderMac => 5,
         }
     }
 }
 
 /// Derives a key with HKDF-SHA256. Its `info` is mode, purpose, key version, class, the identity of
-/// the order, and the domain, or else table and column, each preceded by its length.
+/// the order, the padding of mode `equality`, and the domain, or else table and column, each preceded by its length.
 pub(crate) fn derive(
     root: &Key,
     purpose: Purpose,
@@ -48,6 +51,11 @@ pub(crate) fn derive(
     if let Some(scale) = scale {
         // Digits of another width or scale must not be comparable with these.
         info.extend(scale.identity());
+    }
+    if spec.mode == Mode::Equality && spec.logical.has_length() {
+        // Equal texts that are padded otherwise are other bytes. They must not look as if they were
+        // others: with another key they do not open either.
+        info.extend(spec.pad.step().to_be_bytes());
     }
     let mut scope = |name: &str| {
         info.extend((name.len() as u64).to_be_bytes());
@@ -68,7 +76,7 @@ pub(crate) fn derive(
 }
 
 impl Mode {
-    /// The first byte of a sealed value.
+    /// Input to the key derivation.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Random => 1,

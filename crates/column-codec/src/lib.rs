@@ -5,9 +5,9 @@
 //!
 //! | mode | sealed value |
 //! |---|---|
-//! | [`Mode::Random`] | header, nonce, ciphertext and tag of AES-256-GCM-SIV |
-//! | [`Mode::Equality`] | header, tag and ciphertext of AES-SIV |
-//! | [`Mode::Order`] | header, digits whose byte order is that of the values, and as equality |
+//! | [`Mode::Random`] | header, tag and ciphertext of AES-SIV over the value and a nonce |
+//! | [`Mode::Equality`] | header, tag and ciphertext of AES-SIV, or one block of AES key wrap |
+//! | [`Mode::Order`] | header, digits whose byte order is that of the values, 8 bytes of AES-CMAC |
 //!
 //! Invariants:
 //! 1. No key serves two purposes: it is derived from mode, key version, class of values, and domain
@@ -20,11 +20,14 @@
 mod canonical;
 mod codec;
 mod keys;
+mod layout;
 mod order;
 mod same;
 mod spec;
 
 pub use canonical::append_equal;
-pub use codec::{Codec, HEADER_SIZE, KEY_VERSION, OpenError, SealError};
+pub use codec::{Codec, OpenError, SealError};
+pub use column_value::Pad;
 pub use crypto::value::{VALUE_NONCE_SIZE, ValueNonce};
+pub use layout::{CHECK_MARK_SIZE, HEADER_SIZE, KEY_VERSION, KEY_VERSION_MAX, Layout, may_begin};
 pub use spec::{ColumnSpec, Mode, SpecError};

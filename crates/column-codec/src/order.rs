@@ -129,11 +129,6 @@ impl Scale {
         (usize::from(self.bits) * 12).div_ceil(8)
     }
 
-    /// Bytes of the number itself.
-    pub(crate) fn number_size(self) -> usize {
-        usize::from(self.bits).div_ceil(8)
-    }
-
     /// The position of a value of the column's type.
     pub(crate) fn place(self, value: &Value) -> Option<Place> {
         let whole = match (self.kind, value) {
@@ -271,9 +266,6 @@ fn single_of_pattern(pattern: u32) -> f32 {
     })
 }
 
-/// Maximum size of all digits.
-pub(crate) const DIGITS_SIZE_MAX: usize = 96;
-
 /// Computes the bytes of a number's digits: two digits take three bytes, high bits first.
 pub(crate) fn digits(
     function: &PrefixFunction,
@@ -301,6 +293,27 @@ pub(crate) fn digits(
     if let Some(last) = half {
         give(last);
     }
+}
+
+/// The number that has these digits; `None` if none has.
+pub(crate) fn number_of_digits(
+    function: &PrefixFunction,
+    scale: Scale,
+    digits: &[u8],
+) -> Option<u64> {
+    let is_odd = !scale.bits().is_multiple_of(2);
+    // Half of the last byte is no digit then.
+    if is_odd && digits.last().is_none_or(|last| last & 0xf != 0) {
+        return None;
+    }
+    let digit = |place: u8| {
+        let at = usize::from(place) / 2 * 3;
+        match place % 2 {
+            0 => u16::from(digits[at]) << 4 | u16::from(digits[at + 1] >> 4),
+            _ => u16::from(digits[at + 1] & 0xf) << 8 | u16::from(digits[at + 2]),
+        }
+    };
+    function.number(scale.bits(), RANGE, digit)
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! The specification of a column for the codec.
 
-use column_value::LogicalType;
+use column_value::{LogicalType, Pad};
 
+use crate::layout::Layout;
 use crate::order::Scale;
 
 /// What the server can do with sealed values, and therefore learns.
@@ -32,6 +33,8 @@ pub struct ColumnSpec {
     /// Mode `order`: values are integers (in units of the last decimal, for `numeric`) from 0 to
     /// 2^bits - 1. `None`: the whole range of the type.
     pub bits: Option<u8>,
+    /// How far values of variable length are padded.
+    pub pad: Pad,
 }
 
 /// Why a column's rule cannot be implemented.
@@ -73,6 +76,15 @@ pub enum SpecError {
 }
 
 impl ColumnSpec {
+    pub(crate) fn layout(&self) -> Layout {
+        Layout {
+            logical: self.logical,
+            mode: self.mode,
+            bits: self.bits,
+            pad: self.pad,
+        }
+    }
+
     /// Checks the rule, and returns the scale of an ordered column.
     pub(crate) fn check(&self) -> Result<Option<Scale>, SpecError> {
         let (table, column) = (self.table.clone(), self.column.clone());

@@ -1,7 +1,7 @@
 //! Only sealed values open; equal values have equal bytes; order is preserved.
 
 use column_codec::{Codec, ColumnSpec, Mode, OpenError, SealError};
-use column_value::{LogicalType, Value};
+use column_value::{LogicalType, Pad, Value};
 use crypto::secret::Key;
 use semantics_postgres::{TextContext, ValueText};
 
@@ -13,6 +13,7 @@ fn spec(column: &str, logical: &str, mode: Mode) -> ColumnSpec {
         logical: logical.parse().expect("a known type"),
         mode,
         bits: None,
+        pad: Pad::default(),
     }
 }
 
@@ -27,7 +28,7 @@ fn value(text: &str, logical: LogicalType) -> Value {
 fn store(codec: &Codec, index: usize, value: &Value) -> Vec<u8> {
     let mut out = Vec::new();
     codec
-        .seal_store(index, value, || [5; 12], &mut out)
+        .seal_store(index, value, || [5; 8], &mut out)
         .expect("a value of the type");
     out
 }
@@ -225,8 +226,12 @@ fn values_open_in_their_own_column_only() {
     ]);
     let sealed = store(&codec, 0, &Value::Integer(77));
     assert_eq!(codec.open(1, &sealed), Err(OpenError::Format));
-    let newer = [&[1, 2], &sealed[2..]].concat();
+    let other = |header| [&[header], &sealed[1..]].concat();
+    let newer = other(Mode::Random.header() + 1);
     assert_eq!(codec.open(0, &newer), Err(OpenError::KeyVersion(2)));
+    let marked = other(Mode::Random.marked_header());
+    assert_eq!(codec.open(0, &marked), Err(OpenError::Marked));
+    assert_eq!(codec.open(0, &other(b'x')), Err(OpenError::Format));
 }
 
 #[test]
@@ -274,14 +279,14 @@ fn random_values_differ_and_hide_lengths_within_a_bucket() {
         let mut out = Vec::new();
         let text = Value::Text(text.to_owned());
         codec
-            .seal_store(0, &text, || [nonce; 12], &mut out)
+            .seal_store(0, &text, || [nonce; 8], &mut out)
             .expect("a text");
         out
     };
     assert_ne!(seal("same", 1), seal("same", 2));
-    assert_eq!(seal("", 1).len(), 2 + 12 + 16 + 16);
+    assert_eq!(seal("", 1).len(), 1 + 16 + 16 + 8);
     assert_eq!(seal("", 1).len(), seal("fifteen letters", 1).len());
-    assert_eq!(seal("sixteen letters!", 1).len(), 2 + 12 + 32 + 16);
+    assert_eq!(seal("sixteen letters!", 1).len(), 1 + 16 + 32 + 8);
 }
 
 #[test]
@@ -320,7 +325,7 @@ fn bounds_that_are_not_values_sort_correctly() {
     assert!(bound(&codec, 0, &Value::Integer(-1)) < stored(0));
     assert!(bound(&codec, 0, &Value::Integer(256)) > stored(255));
     assert!(bound(&codec, 0, &Value::Float(f64::NAN)) > stored(255));
-    let error = codec.seal_store(0, &Value::Integer(256), || [0; 12], &mut Vec::new());
+    let error = codec.seal_store(0, &Value::Integer(256), || [0; 8], &mut Vec::new());
     assert_eq!(
         error.map_err(|error| error.sqlstate().as_str()),
         Err("22003")
@@ -405,7 +410,7 @@ fn errors_leave_the_buffer_unchanged() {
     for index in [0, 1] {
         let mut out = vec![1, 2, 3];
         let text = Value::Text("x".to_owned());
-        let error = codec.seal_store(index, &text, || [0; 12], &mut out);
+        let error = codec.seal_store(index, &text, || [0; 8], &mut out);
         assert!(matches!(error, Err(SealError::Type { .. })));
         assert_eq!(out, [1, 2, 3]);
     }

@@ -18,24 +18,28 @@ const NAMES: &[&str] = &[
     "equality_moved_to_another_column",
     "equality_numeric_opens",
     "equality_of_a_domain_opens",
+    "equality_pad_of_rule_changed",
     "equality_text_opens",
     "key_version_unknown",
+    "mark_of_a_check",
     "mode_of_rule_changed",
+    "order_bit_of_code_flipped",
     "order_bits_of_rule_changed",
     "order_digit_changed",
     "order_double_opens",
     "order_few_bits_opens",
     "order_numeric_opens",
     "order_timestamp_opens",
+    "random_bit_of_tag_flipped",
     "random_character_opens",
     "random_ciphertext_cut_short",
     "random_integer_opens",
     "random_interval_opens",
     "random_json_opens",
     "random_moved_to_another_column",
-    "random_nonce_bit_flipped",
     "random_numeric_opens",
     "random_text_opens",
+    "random_text_without_padding_opens",
     "random_type_of_rule_changed",
     "random_under_wrong_key",
     "sealed_value_empty",
@@ -75,7 +79,7 @@ fn check(name: &str, vector: &Vector) {
     let value = value(&text, spec.logical);
     let nonce = || {
         let nonce = vector.nonce.as_deref().expect("mode random has a nonce");
-        from_hex(nonce).try_into().expect("12 bytes")
+        from_hex(nonce).try_into().expect("8 bytes")
     };
     let mut sealed = Vec::new();
     codec

@@ -11,6 +11,7 @@
 //! |---|---|
 //! | name a type | [`LogicalType`] |
 //! | hold a value | [`Value`], [`NumericSpecial`] |
+//! | say how far a text is padded before it is sealed | [`Pad`] |
 //! | check a range | [`limits`], [`Value::date`], [`Value::time`], [`Value::timestamp`] |
 //! | count days | [`civil`] |
 //! | round a number, or turn it into another kind by its text | [`numeric`], [`floats`] |
@@ -25,10 +26,12 @@ pub mod limits;
 mod logical;
 pub mod numeric;
 mod opaque;
+mod pad;
 mod space;
 mod value;
 
 pub use logical::{LogicalType, TypeNameError};
 pub use opaque::{EnumType, KnownEnum, OpaqueType};
+pub use pad::Pad;
 pub use space::is_space;
 pub use value::{NumericSpecial, Value, ValueError};

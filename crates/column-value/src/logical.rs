@@ -152,6 +152,13 @@ impl LogicalType {
         matches!(self, Self::Text | Self::Varchar(_) | Self::Char(_))
     }
 
+    /// Whether its values have a length that is worth hiding.
+    pub fn has_length(self) -> bool {
+        self.is_text()
+            || matches!(self, Self::Bytes | Self::Json)
+            || self.opaque().is_some_and(OpaqueType::has_length)
+    }
+
     /// Whether its values are days or moments, which PostgreSQL compares with each other.
     pub fn is_moment(self) -> bool {
         matches!(self, Self::Date | Self::Timestamp(_) | Self::TimestampTz(_))

@@ -337,6 +337,12 @@ impl OpaqueType {
         }
     }
 
+    /// Whether what is sealed of its values has no fixed size: PostgreSQL stores the number of a
+    /// label, and sends the label.
+    pub fn has_length(self) -> bool {
+        self.size() < 0 || self.enumeration().is_some()
+    }
+
     /// `atttypmod`; -1: none.
     pub fn modifier(self) -> i32 {
         self.modifier

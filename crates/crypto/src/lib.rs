@@ -11,7 +11,7 @@
 //! | [`kdf`] | keys from passphrases and from other keys |
 //! | [`wrap`] | a key encrypted under another key |
 //! | [`mac`] | checksum and message authentication of headers |
-//! | [`value`] | sealing of single values, at random or deterministically |
+//! | [`value`] | sealing of single values |
 //! | [`secret`] | types that hold keys and passphrases and wipe them |
 //!
 //! # What is wiped, and what cannot be
@@ -28,7 +28,7 @@ pub mod mac;
 pub mod mask;
 pub mod page;
 pub mod secret;
-// Seals column values on servers; uses C, so it is not built for browsers.
+// Seals column values on servers; browsers have none.
 #[cfg(not(target_arch = "wasm32"))]
 pub mod value;
 pub mod wrap;

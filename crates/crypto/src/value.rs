@@ -1,83 +1,33 @@
-//! Sealing of single values: at random, so that equal ones differ, and deterministically.
+//! Sealing of single values, and what sorts them.
 //!
 //! | type | is | hides |
 //! |---|---|---|
-//! | [`RandomSealer`] | AES-256-GCM-SIV, RFC 8452 | all but the length |
 //! | [`DeterministicSealer`] | AES-SIV with 256-bit keys, RFC 5297 | all but length and equality |
+//! | [`BlockSealer`] | AES key wrap with padding of at most 8 bytes, RFC 5649 | the same |
 //! | [`PrefixFunction`] | a keyed function of the first bits of a number | |
+//! | [`ShortMac`] | AES-CMAC, RFC 4493, the first 8 bytes | |
 //!
-//! The caller derives a separate key for each purpose (column, version).
+//! The caller derives a separate key for each purpose (column, version). To seal values so that
+//! equal ones differ, it adds a random [`ValueNonce`] to the content of a [`DeterministicSealer`]:
+//! AES-SIV is secure for contents that differ (Rogaway and Shrimpton, 2006).
 //!
 //! # Limits
-//! A nonce that repeats by chance reveals only whether two values are equal. So random nonces do
-//! not limit a key to 2^32 values, as they do with plain GCM (RFC 8452, section 9).
+//! A nonce that repeats by chance, one time in two among 2^32 values of a key, reveals only whether
+//! these two values are equal.
 
 use aes::Aes256;
-use aes::cipher::{Block, BlockCipherEncrypt, KeyInit};
-use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, Nonce as SivNonce, UnboundKey};
+use aes::cipher::{Block, BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use crate::page::{NotAuthentic, TAG_SIZE, Tag};
+use crate::page::{NotAuthentic, Tag};
 use crate::secret::{Key, leaving_no_trace};
 
-/// Size of the nonce of a [`RandomSealer`], in bytes.
-pub const VALUE_NONCE_SIZE: usize = 12;
+/// Size of the nonce of a value, in bytes.
+pub const VALUE_NONCE_SIZE: usize = 8;
 
 /// A random nonce, new for every sealing.
 pub type ValueNonce = [u8; VALUE_NONCE_SIZE];
-
-/// Seals values so that equal ones differ.
-pub struct RandomSealer(LessSafeKey);
-
-impl RandomSealer {
-    /// Prepares the cipher with `key`.
-    #[must_use]
-    pub fn new(key: &Key) -> Self {
-        Self(leaving_no_trace(|| {
-            let key = UnboundKey::new(&AES_256_GCM_SIV, key.expose());
-            LessSafeKey::new(key.expect("the key has 32 bytes"))
-        }))
-    }
-
-    /// Seals `content` in place and returns the tag.
-    pub fn seal(&self, nonce: &ValueNonce, associated: &[u8], content: &mut [u8]) -> Tag {
-        let mut tag = [0; TAG_SIZE];
-        self.0
-            .seal_in_place_scatter(
-                SivNonce::assume_unique_for_key(*nonce),
-                Aad::from(associated),
-                content,
-                &[],
-                &mut tag,
-            )
-            .expect("a value is shorter than the 64 GiB of the cipher");
-        tag
-    }
-
-    /// Opens `sealed` into `content`, which must have the same length.
-    ///
-    /// # Errors
-    ///
-    /// [`NotAuthentic`]; `content` is then all zeros.
-    pub fn open(
-        &self,
-        nonce: &ValueNonce,
-        associated: &[u8],
-        sealed: &[u8],
-        tag: &Tag,
-        content: &mut [u8],
-    ) -> Result<(), NotAuthentic> {
-        let nonce = SivNonce::assume_unique_for_key(*nonce);
-        let opened =
-            self.0
-                .open_separate_gather(nonce, Aad::from(associated), sealed, tag, content);
-        opened.map_err(|_| {
-            content.fill(0);
-            NotAuthentic
-        })
-    }
-}
 
 type AesBlock = Block<Aes256>;
 
@@ -91,14 +41,19 @@ pub struct DeterministicSealer(Box<SivKey>);
 
 /// On the heap, so that moving the sealer leaves no copy behind.
 struct SivKey {
-    mac: Aes256,
+    mac: Cmac,
     encryption: Aes256,
-    /// CMAC's sub-key for a whole last block.
-    whole: Zeroizing<u128>,
-    /// CMAC's sub-key for a padded last block.
-    padded: Zeroizing<u128>,
     /// S2V's state after the associated string.
     state: Zeroizing<u128>,
+}
+
+/// CMAC (RFC 4493).
+struct Cmac {
+    cipher: Aes256,
+    /// The sub-key for a whole last block.
+    whole: Zeroizing<u128>,
+    /// The sub-key for a padded last block.
+    padded: Zeroizing<u128>,
 }
 
 /// Doubling in GF(2^128), without a branch on the secret bit.
@@ -127,19 +82,13 @@ impl DeterministicSealer {
     #[must_use]
     pub fn new(mac: &Key, encryption: &Key, associated: &[u8]) -> Self {
         Self(leaving_no_trace(|| {
-            let cipher = Aes256::new(mac.expose().into());
-            let zero = Zeroizing::new(encrypt(&cipher, 0));
-            let whole = Zeroizing::new(double(*zero));
-            let mut key = SivKey {
-                mac: cipher,
+            let mac = Cmac::new(mac);
+            let state = double(mac.of(&[0; 16], 0)) ^ mac.of(associated, 0);
+            Box::new(SivKey {
+                mac,
                 encryption: Aes256::new(encryption.expose().into()),
-                padded: Zeroizing::new(double(*whole)),
-                whole,
-                state: Zeroizing::new(0),
-            };
-            let of_zero = key.cmac(&[0; 16], 0);
-            *key.state = double(of_zero) ^ key.cmac(associated, 0);
-            Box::new(key)
+                state: Zeroizing::new(state),
+            })
         }))
     }
 
@@ -165,10 +114,21 @@ impl DeterministicSealer {
     }
 }
 
-impl SivKey {
-    /// CMAC (RFC 4493) of `bytes`, with `mask` XORed into their last 16 bytes; a mask needs at
+impl Cmac {
+    fn new(key: &Key) -> Self {
+        let cipher = Aes256::new(key.expose().into());
+        let zero = Zeroizing::new(encrypt(&cipher, 0));
+        let whole = Zeroizing::new(double(*zero));
+        Self {
+            cipher,
+            padded: Zeroizing::new(double(*whole)),
+            whole,
+        }
+    }
+
+    /// The code of `bytes`, with `mask` XORed into their last 16 bytes; a mask needs at
     /// least 16.
-    fn cmac(&self, bytes: &[u8], mask: u128) -> u128 {
+    fn of(&self, bytes: &[u8], mask: u128) -> u128 {
         let last_size = match bytes.len() % 16 {
             0 if !bytes.is_empty() => 16,
             rest => rest,
@@ -183,7 +143,7 @@ impl SivKey {
             if blocks.peek().is_none() {
                 state ^= mask.checked_shr(shift).unwrap_or(0);
             }
-            state = encrypt(&self.mac, state);
+            state = encrypt(&self.cipher, state);
         }
         let over_last = mask.checked_shl(128 - shift).unwrap_or(0);
         let sub_key = if last_size == 16 {
@@ -192,18 +152,20 @@ impl SivKey {
             &self.padded
         };
         encrypt(
-            &self.mac,
+            &self.cipher,
             state ^ padded_block(last) ^ over_last ^ **sub_key,
         )
     }
+}
 
+impl SivKey {
     /// S2V (RFC 5297, section 2.4).
     fn s2v(&self, content: &[u8]) -> u128 {
         if content.len() >= 16 {
-            return self.cmac(content, *self.state);
+            return self.mac.of(content, *self.state);
         }
         let block = double(*self.state) ^ padded_block(content);
-        encrypt(&self.mac, block ^ *self.whole)
+        encrypt(&self.mac.cipher, block ^ *self.mac.whole)
     }
 
     /// CTR mode starting at the tag, with two bits cleared as in RFC 5297.
@@ -224,6 +186,82 @@ impl SivKey {
                 }
             }
         }
+    }
+}
+
+/// Content of a [`BlockSealer`] in bytes, at most.
+pub const BLOCK_CONTENT_SIZE_MAX: usize = 8;
+
+/// Seals a short value into one block, equal ones equally: AES key wrap with padding (KWP of NIST
+/// SP 800-38F, RFC 5649) for a content of 1 to 8 bytes. The block has 8 bytes that are known, so a
+/// forged one opens once in 2^64. The caller knows the size of the content.
+pub struct BlockSealer(Box<Aes256>);
+
+impl BlockSealer {
+    /// Prepares the cipher with `key`.
+    #[must_use]
+    pub fn new(key: &Key) -> Self {
+        Self(leaving_no_trace(|| {
+            Box::new(Aes256::new(key.expose().into()))
+        }))
+    }
+
+    /// The sealed `content`.
+    pub fn seal(&self, content: &[u8]) -> Tag {
+        debug_assert!((1..=BLOCK_CONTENT_SIZE_MAX).contains(&content.len()));
+        let mut block = known_half(content.len());
+        block[8..][..content.len()].copy_from_slice(content);
+        encrypt(&self.0, u128::from_be_bytes(block)).to_be_bytes()
+    }
+
+    /// Opens into `content`, which has the size of what was sealed.
+    ///
+    /// # Errors
+    /// [`NotAuthentic`]; `content` is then unchanged.
+    pub fn open(&self, sealed: &Tag, content: &mut [u8]) -> Result<(), NotAuthentic> {
+        let mut block = AesBlock::from(*sealed);
+        self.0.decrypt_block(&mut block);
+        let block = <[u8; 16]>::from(block);
+        let mut expected = known_half(content.len());
+        expected[8..][..content.len()].copy_from_slice(&block[8..][..content.len()]);
+        if !bool::from(expected.ct_eq(&block)) {
+            return Err(NotAuthentic);
+        }
+        content.copy_from_slice(&block[8..][..content.len()]);
+        Ok(())
+    }
+}
+
+/// The first half of a block (RFC 5649, section 3), and zeros.
+fn known_half(size: usize) -> [u8; 16] {
+    let mut block = [0; 16];
+    block[..4].copy_from_slice(&[0xa6, 0x59, 0x59, 0xa6]);
+    block[7] = size as u8;
+    block
+}
+
+/// Size of a [`ShortMac`]'s code, in bytes.
+pub const SHORT_MAC_SIZE: usize = 8;
+
+/// Authenticates short values that are kept beside their code: AES-CMAC, cut to 64 bits as NIST SP
+/// 800-38B allows.
+pub struct ShortMac(Box<Cmac>);
+
+impl ShortMac {
+    /// Prepares the cipher with `key`.
+    #[must_use]
+    pub fn new(key: &Key) -> Self {
+        Self(leaving_no_trace(|| Box::new(Cmac::new(key))))
+    }
+
+    /// The code of `bytes`.
+    pub fn of(&self, bytes: &[u8]) -> [u8; SHORT_MAC_SIZE] {
+        ((self.0.of(bytes, 0) >> 64) as u64).to_be_bytes()
+    }
+
+    /// Whether it is the code of `bytes`; compares in constant time.
+    pub fn is_of(&self, bytes: &[u8], code: &[u8; SHORT_MAC_SIZE]) -> bool {
+        self.of(bytes).ct_eq(code).into()
     }
 }
 
@@ -251,20 +289,61 @@ impl PrefixFunction {
             let mut blocks = [AesBlock::default(); BLOCKS_AT_ONCE];
             for block in &mut blocks[..count] {
                 let before = number.checked_shr(u32::from(bits - place)).unwrap_or(0);
-                block[0] = place;
-                block[1] = bits;
-                block[8..].copy_from_slice(&before.to_be_bytes());
+                *block = of_prefix(place, bits, before);
                 place += 1;
             }
             self.0.encrypt_blocks(&mut blocks[..count]);
             for block in &blocks[..count] {
-                let [.., a, b, c, d, e, f, g, h] = <[u8; 16]>::from(*block);
-                let random = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
-                let mask = random % u64::from(range);
-                give(u16::try_from(mask).expect("less than the range, which is a u16"));
+                give(mask_of(block, range));
             }
         }
     }
+
+    /// The number for each bit of which `sum` is the mask of [`Self::masks`] plus the bit. None:
+    /// there is none.
+    pub fn number(&self, bits: u8, range: u16, sum: impl Fn(u8) -> u16) -> Option<u64> {
+        /// A mask is known once the bits before are. The masks of all that these may be are
+        /// computed together for so many bits, since one block after the other takes longer.
+        const BITS_AT_ONCE: u8 = 3;
+        let (mut number, mut place) = (0_u64, 0);
+        while place < bits {
+            let count = BITS_AT_ONCE.min(bits - place);
+            let mut blocks = [AesBlock::default(); BLOCKS_AT_ONCE];
+            for ahead in 0..count {
+                let first = (1 << ahead) - 1;
+                for (end, block) in (0..1 << ahead).zip(&mut blocks[first..]) {
+                    *block = of_prefix(place + ahead, bits, number << ahead | end);
+                }
+            }
+            self.0.encrypt_blocks(&mut blocks[..(1 << count) - 1]);
+            let mut end = 0;
+            for ahead in 0..count {
+                let mask = mask_of(&blocks[(1 << ahead) - 1 + end], range);
+                match sum(place + ahead).checked_sub(mask)? {
+                    bit @ 0..=1 => end = end << 1 | usize::from(bit),
+                    _ => return None,
+                }
+            }
+            number = number << count | end as u64;
+            place += count;
+        }
+        Some(number)
+    }
+}
+
+/// What is encrypted for the bit at a place, behind these bits.
+fn of_prefix(place: u8, bits: u8, before: u64) -> AesBlock {
+    let mut block = AesBlock::default();
+    block[0] = place;
+    block[1] = bits;
+    block[8..].copy_from_slice(&before.to_be_bytes());
+    block
+}
+
+fn mask_of(block: &AesBlock, range: u16) -> u16 {
+    let [.., a, b, c, d, e, f, g, h] = <[u8; 16]>::from(*block);
+    let random = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
+    u16::try_from(random % u64::from(range)).expect("less than the range, which is a u16")
 }
 
 #[cfg(test)]

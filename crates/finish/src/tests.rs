@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use column_value::{LogicalType, Value, ValueError};
 use semantics_postgres::{Letters, TextContext, ValueText};
 use sql_plan::{ColumnId, Finish, Form, Literal, Mode, OutputKind, Plan, Source};
-use sql_rewrite::{Column, ProtectedColumn, RelationKind, Schema, Table};
+use sql_rewrite::{Column, ProtectedColumn, RelationKind, Schema, SealedForm, Table};
 use wire_postgres::values;
 
 use super::*;
@@ -48,7 +48,7 @@ fn schema() -> Schema {
                 logical: logical(name),
                 mode,
                 domain: format!("column:public.t.{column}"),
-                bits: None,
+                form: SealedForm::default(),
                 default: None,
                 draws: None,
                 not_null: false,

@@ -7,7 +7,7 @@ use crypto::secret::Key;
 use session_core::{Database, Protection, Reading, Root};
 use session_postgres::{Session, Terms};
 use sql_plan::{ColumnId, Mode, Rules};
-use sql_rewrite::{Column, ProtectedColumn, RelationKind, Schema, Table};
+use sql_rewrite::{Column, ProtectedColumn, RelationKind, Schema, SealedForm, Table};
 use wire_postgres::backend;
 
 use crate::input::Input;
@@ -156,7 +156,7 @@ fn schema() -> Schema {
         logical: logical.parse().expect("a known type"),
         mode,
         domain: format!("column:public.customer.{column}"),
-        bits: None,
+        form: SealedForm::default(),
         default: None,
         draws: None,
         not_null: false,

@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 use sql_plan::{ColumnId, Mode, Plan, Planned, Translated};
 use sql_rewrite::{
-    Column, Dialect, ProtectedColumn, RelationKind, Schema, Table, is_of_second_proof, plan,
+    Column, Dialect, ProtectedColumn, RelationKind, Schema, SealedForm, Table, is_of_second_proof,
+    plan,
 };
 use sqlparser::ast::{
     AssignmentTarget, Expr, Query, SelectItem, SetExpr, Statement, TableAlias, TableFactor, Value,
@@ -590,7 +591,7 @@ fn protect<'p>(
         domain: rest
             .next()
             .map_or_else(|| format!("column:public.{table}.{column}"), str::to_owned),
-        bits: None,
+        form: SealedForm::default(),
         default: None,
         draws: None,
         not_null: false,

@@ -27,7 +27,7 @@ const COLUMNS: &str = "(id integer PRIMARY KEY, mail text UNIQUE, born date UNIQ
                        n integer CHECK (n > 0), remark text, UNIQUE (code, n), \
                        UNIQUE (weight, remark))";
 
-const ROWS: &str = "(1, 'a@x', '2001-02-03', 'ab', 1.50, '\\x0201616e6e', 'hidden', 1, 'a, b)'), \
+const ROWS: &str = "(1, 'a@x', '2001-02-03', 'ab', 1.50, '\\x90616e6e', 'hidden', 1, 'a, b)'), \
                     (2, 'b@x', '2002-02-03', 'cd', 2.00, '\\x01', 'hidden', 2, NULL)";
 
 fn start() -> Option<(Setup, Client)> {
@@ -54,13 +54,10 @@ fn told(error: &Error) -> [String; 4] {
     parts.map(|part| {
         let part = part.unwrap_or_default();
         assert!(
-            !part.contains("\\x0201") || part.contains("\\x020161"),
+            !part.contains("\\x90") || part.contains("\\x9061"),
             "{part}"
         );
-        assert!(
-            !part.contains("\\002\\001") || part.contains("\\002\\001a"),
-            "{part}"
-        );
+        assert!(!part.contains("\\220") || part.contains("\\220a"), "{part}");
         let part = part
             .replace("person_", "plain_")
             .replace("visit_person_", "visit_plain_");
@@ -99,7 +96,7 @@ fn keys_are_shown_as_the_client_knows_them() {
             "INSERT INTO person (id, mail) VALUES (3, 'b@x')",
             "UPDATE person SET mail = 'a@x' WHERE id = 2",
             "UPDATE person SET born = '2001-02-03' WHERE id = 2",
-            "UPDATE person SET data = '\\x0201616e6e' WHERE id = 2",
+            "UPDATE person SET data = '\\x90616e6e' WHERE id = 2",
             "INSERT INTO person (id, code, n) VALUES (3, 'cd', 2)",
             "INSERT INTO person (id, weight, remark) VALUES (3, 1.5, 'a, b)')",
             "INSERT INTO visit VALUES (77)",

@@ -111,11 +111,6 @@ pub fn seal<F: ValueFormat>(
     }
 }
 
-/// Where the version of the keys is in a sealed value, and the mark of a check behind it.
-const VERSION_PLACE: usize = 1;
-/// What a value with a mark has in its place: a guard refuses it, should the check not be there.
-const MARKED: u8 = 0xff;
-
 /// Seals a value as its column stores it. One that fails a check constraint gets the mark of the
 /// first, in the order of their names: the server refuses it where it would refuse the value.
 ///
@@ -155,8 +150,9 @@ pub fn store<F: ValueFormat>(
         bytes.zeroize();
     }
     if let Some(mark) = mark {
-        let place = start + VERSION_PLACE;
-        out.splice(place..=place, iter::once(MARKED).chain(mark));
+        // A guard refuses such a header, should the check not be there.
+        let header = own.layout().mode.marked_header();
+        out.splice(start..=start, iter::once(header).chain(mark));
     }
     if !context.opaque.is_noting() {
         context.noted.note(&out[start..], column.0, value);

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use column_codec::{Codec, ColumnSpec, SealError, SpecError, VALUE_NONCE_SIZE, ValueNonce};
 use column_value::{Value, ValueError};
 use crypto::secret::Key;
-use sql_plan::{ColumnId, Mode, Purpose};
+use sql_plan::{ColumnId, Purpose};
 use sql_rewrite::ProtectedColumn;
 
 /// The key that all others are derived from.
@@ -34,17 +34,15 @@ fn spec(column: &ProtectedColumn) -> ColumnSpec {
         "column:{}.{}.{}",
         column.schema, column.table, column.column
     );
+    let layout = column.layout();
     ColumnSpec {
         table: format!("{}.{}", column.schema, column.table),
         column: column.column.clone(),
         domain: (column.domain != own).then(|| column.domain.clone()),
         logical: column.logical,
-        mode: match column.mode {
-            Mode::Random => column_codec::Mode::Random,
-            Mode::Equality => column_codec::Mode::Equality,
-            Mode::Order => column_codec::Mode::Order,
-        },
-        bits: column.bits,
+        mode: layout.mode,
+        bits: layout.bits,
+        pad: layout.pad,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use column_value::LogicalType;
+use column_value::{LogicalType, Pad};
 use serde::{Deserialize, Serialize};
 
 mod check;
@@ -41,6 +41,9 @@ pub struct ColumnRule {
     pub domain: Option<String>,
     /// In mode `order`: how many bits of a number keep their order; greater values are refused.
     pub bits: Option<u8>,
+    /// Texts and others of variable length: in which steps the server learns how long they are.
+    /// None: in steps of 16 bytes.
+    pub pad: Option<Pad>,
     /// `DEFAULT` of the column, as an SQL literal or `CURRENT_TIMESTAMP`, or where its values are
     /// drawn from ([`Draws`]): the proxy fills it in.
     pub default: Option<String>,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use column_value::LogicalType;
+use column_value::{LogicalType, Pad};
 
 use crate::dialect::lexeme::{Lexeme, Part};
 use crate::{ColumnId, Mode, ObjectEffect, Plan, ProtectedColumn, Refusal, Schema, Use, uses};
@@ -99,6 +99,8 @@ pub struct ColumnReport {
     pub domain: Option<String>,
     /// Bits kept in order.
     pub bits: Option<u8>,
+    /// In which steps lengths are learnt, where values have one.
+    pub pad: Option<Pad>,
     /// Operations, and where they are done.
     pub operations: Vec<(&'static str, Place)>,
     /// What is learnt.
@@ -123,7 +125,8 @@ fn report(rule: &ProtectedColumn, schema: &Schema) -> ColumnReport {
         logical: rule.logical,
         mode: rule.mode,
         domain: shared.then(|| rule.domain.clone()),
-        bits: rule.bits,
+        bits: rule.form.bits,
+        pad: rule.logical.has_length().then_some(rule.form.pad),
         operations: operations(rule),
         leaks: leaks(rule, shared),
         attacks: attacks(rule.mode),
@@ -206,7 +209,7 @@ fn attacks(mode: Mode) -> Vec<Attack> {
 fn warnings(rule: &ProtectedColumn, schema: &Schema) -> Vec<String> {
     let mut warnings = Vec::new();
     if rule.mode != Mode::Random
-        && let Some(reason) = few_values(rule.logical, rule.bits)
+        && let Some(reason) = few_values(rule.logical, rule.form.bits)
     {
         warnings.push(format!("{reason}: counting equal ciphertexts reads them"));
     }

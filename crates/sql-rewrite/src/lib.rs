@@ -38,9 +38,9 @@ pub use dialect::postgres::names::NAME_SIZE_MAX;
 pub use dialect::postgres::objects::{Objects, may_fetch, may_name_objects};
 pub use dialect::postgres::{catalogue, ddl};
 pub use schema::{
-    ASKED, ASKED_OF_CHANGED, Answer, CHECK_MARK_SIZE, CHECKED, CatalogueFacts, Column, ColumnCheck,
-    ColumnChecks, ColumnType, EXTENSIONS, Enums, Extension, FinisherFacts, Guard, GuardsDue,
-    ProtectedColumn, QUERIES, RelationKind, Schema, SchemaError, SeenColumns, SessionFacts, Shared,
+    ASKED, ASKED_OF_CHANGED, Answer, CHECKED, CatalogueFacts, Column, ColumnCheck, ColumnChecks,
+    ColumnType, EXTENSIONS, Enums, Extension, FinisherFacts, Guard, GuardsDue, ProtectedColumn,
+    QUERIES, RelationKind, Schema, SchemaError, SealedForm, SeenColumns, SessionFacts, Shared,
     Table, answers_of, changed_of, fingerprint_of, names_text,
 };
 pub use statement::{plan, plan_with};

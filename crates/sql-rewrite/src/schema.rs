@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use column_value::LogicalType;
-use sql_plan::Draws;
+use column_codec::Layout;
+use column_value::{LogicalType, Pad};
+use sql_plan::{ColumnRule, Draws};
 
 use crate::dialect::Dialect;
 use crate::dialect::lexeme::lower;
@@ -23,7 +24,7 @@ pub use crate::dialect::postgres::queries::{
     fingerprint_of, names_text,
 };
 pub use build::SeenColumns;
-pub use checks::{CHECK_MARK_SIZE, ColumnCheck, ColumnChecks};
+pub use checks::{ColumnCheck, ColumnChecks};
 pub use enums::Enums;
 pub use extensions::{Extension, Extensions};
 pub use guards::{Guard, GuardsDue};
@@ -48,8 +49,8 @@ pub struct ProtectedColumn {
     /// The domain; of a column without one `column:schema.table.column`. No domain of a rule has
     /// a colon.
     pub domain: String,
-    /// Bits of mode `order`.
-    pub bits: Option<u8>,
+    /// What its rule says of the form of its values.
+    pub form: SealedForm,
     /// The default.
     pub default: Option<crate::Literal>,
     /// The sequence, if that is its default.
@@ -60,7 +61,50 @@ pub struct ProtectedColumn {
     pub checks: ColumnChecks,
 }
 
+/// What a rule says of the form of sealed values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SealedForm {
+    /// Bits of mode `order`.
+    pub bits: Option<u8>,
+    /// How far texts are padded.
+    pub pad: Pad,
+}
+
+impl SealedForm {
+    /// That of a rule.
+    pub fn of(rule: &ColumnRule) -> Self {
+        Self {
+            bits: rule.bits,
+            pad: rule.pad.unwrap_or_default(),
+        }
+    }
+
+    /// What such values of a type look like to the server.
+    pub fn layout(self, logical: LogicalType, mode: Mode) -> Layout {
+        Layout {
+            logical,
+            mode: sealed_mode(mode),
+            bits: self.bits,
+            pad: self.pad,
+        }
+    }
+}
+
+/// The mode as the sealed values have it.
+pub(crate) fn sealed_mode(mode: Mode) -> column_codec::Mode {
+    match mode {
+        Mode::Random => column_codec::Mode::Random,
+        Mode::Equality => column_codec::Mode::Equality,
+        Mode::Order => column_codec::Mode::Order,
+    }
+}
+
 impl ProtectedColumn {
+    /// What its values look like to the server.
+    pub fn layout(&self) -> Layout {
+        self.form.layout(self.logical, self.mode)
+    }
+
     /// Whether statements may give it no values (`GENERATED ALWAYS AS IDENTITY`).
     pub(crate) fn is_always(&self) -> bool {
         self.draws.as_ref().is_some_and(|draws| draws.always)

@@ -306,6 +306,7 @@ fn rule(
         mode: Mode::Random,
         domain: None,
         bits: None,
+        pad: None,
         default,
         collation: None,
         accept_leakage: false,

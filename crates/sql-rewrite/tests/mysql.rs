@@ -58,10 +58,10 @@ fn answers() -> Vec<Vec<Vec<Option<String>>>> {
             row(&["shop", "shown", "VIEW", ""]),
         ],
         vec![
-            column("card", "number", "varbinary(26)"),
+            column("card", "number", "varbinary(17)"),
             column("person", "id", "int(11)"),
-            column("person", "name", "varbinary(126)"),
-            column("person", "number", "varbinary(26)"),
+            column("person", "name", "varbinary(121)"),
+            column("person", "number", "varbinary(17)"),
             column("plain", "id", "int(11)"),
             column("plain", "note", "varchar(20)"),
         ],

@@ -44,6 +44,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     (
         "sql-rewrite",
         &[
+            "column-codec",
             "column-value",
             "semantics-mysql",
             "semantics-postgres",
@@ -94,6 +95,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     (
         "session-postgres",
         &[
+            "column-codec",
             "column-value",
             "finish",
             "semantics-postgres",

@@ -2,7 +2,7 @@
 //! example that writes them.
 
 use column_codec::{ColumnSpec, Mode, OpenError};
-use column_value::{LogicalType, Value};
+use column_value::{LogicalType, Pad, Value};
 use semantics_postgres::{TextContext, ValueText};
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +38,8 @@ pub struct Column {
     pub mode: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bits: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pad: Option<Pad>,
 }
 
 /// The expected result of opening.
@@ -53,6 +55,8 @@ pub enum Outcome {
     /// Of another mode, or not a sealed value.
     OtherFormat,
     OtherKeyVersion,
+    /// It fails a check of its rule.
+    Marked,
     WrongSize,
     OtherContent,
 }
@@ -71,6 +75,7 @@ impl Column {
                 other => panic!("unknown mode {other}"),
             },
             bits: self.bits,
+            pad: self.pad.unwrap_or_default(),
         }
     }
 }
@@ -87,6 +92,7 @@ impl Outcome {
             Err(OpenError::NotAuthentic) => Self::NotAuthentic,
             Err(OpenError::Format) => Self::OtherFormat,
             Err(OpenError::KeyVersion(_)) => Self::OtherKeyVersion,
+            Err(OpenError::Marked) => Self::Marked,
             Err(OpenError::Size) => Self::WrongSize,
             Err(OpenError::Content) => Self::OtherContent,
         }

@@ -60,37 +60,82 @@ fn a_changed_bit_does_not_open_and_leaves_nothing() {
     }
 }
 
+/// `aws-lc-rs` has key wrap with padding, too.
 #[test]
-fn random_sealing_opens_and_refuses_changes() {
-    let sealer = RandomSealer::new(&Key::from_bytes(MAC));
-    let nonce = [4; VALUE_NONCE_SIZE];
-    for size in [0, 1, 16, 33, 500] {
-        let mut sealed = content(size);
-        let tag = sealer.seal(&nonce, b"head", &mut sealed);
-        let mut opened = vec![0; size];
-        sealer
-            .open(&nonce, b"head", &sealed, &tag, &mut opened)
+fn short_values_are_wrapped_as_another_implementation_does() {
+    use aws_lc_rs::key_wrap::{AES_256, AesKek, KeyWrapPadded};
+
+    let own = BlockSealer::new(&Key::from_bytes(MAC));
+    for size in 1..=BLOCK_CONTENT_SIZE_MAX {
+        let sealed = own.seal(&content(size));
+        let other = AesKek::new(&AES_256, &MAC).unwrap();
+        let mut expected = [0; 16];
+        other
+            .wrap_with_padding(&content(size), &mut expected)
             .unwrap();
+        assert_eq!(sealed, expected, "{size} bytes");
+        let mut opened = vec![0; size];
+        own.open(&sealed, &mut opened).unwrap();
         assert_eq!(opened, content(size));
-        let wrong = sealer.open(&nonce, b"heap", &sealed, &tag, &mut opened);
-        assert_eq!(wrong, Err(NotAuthentic));
-        assert!(opened.iter().all(|byte| *byte == 0));
+        for wrong in (1..=BLOCK_CONTENT_SIZE_MAX).filter(|wrong| *wrong != size) {
+            assert_eq!(own.open(&sealed, &mut vec![0; wrong]), Err(NotAuthentic));
+        }
+        for bit in 0..128 {
+            let mut changed = sealed;
+            changed[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(own.open(&changed, &mut opened), Err(NotAuthentic));
+        }
     }
 }
 
+/// NIST SP 800-38B, appendix D.3: AES-256.
 #[test]
-fn aes_256_gcm_siv_matches_the_rfc() {
-    // RFC 8452, appendix C.2: key 01 00…, nonce 03 00…, no associated data, plaintext 01 and
-    // seven zeros.
-    let mut key = [0; 32];
-    key[0] = 1;
-    let mut nonce = [0; VALUE_NONCE_SIZE];
-    nonce[0] = 3;
-    let mut content = [1, 0, 0, 0, 0, 0, 0, 0];
-    let tag = RandomSealer::new(&Key::from_bytes(key)).seal(&nonce, b"", &mut content);
-    assert_eq!(content, [0xc2, 0xef, 0x32, 0x8e, 0x5c, 0x71, 0xc8, 0x3b]);
-    let expected = 0x8431_2213_0f73_64b7_61e0_b974_27e3_df28_u128;
-    assert_eq!(u128::from_be_bytes(tag), expected);
+fn short_codes_are_the_beginning_of_cmac() {
+    let key: [u8; 32] = [
+        0x60, 0x3d, 0xeb, 0x10, 0x15, 0xca, 0x71, 0xbe, 0x2b, 0x73, 0xae, 0xf0, 0x85, 0x7d, 0x77,
+        0x81, 0x1f, 0x35, 0x2c, 0x07, 0x3b, 0x61, 0x08, 0xd7, 0x2d, 0x98, 0x10, 0xa3, 0x09, 0x14,
+        0xdf, 0xf4,
+    ];
+    let message = [
+        0x6b, 0xc1, 0xbe, 0xe2, 0x2e, 0x40, 0x9f, 0x96, 0xe9, 0x3d, 0x7e, 0x11, 0x73, 0x93, 0x17,
+        0x2a,
+    ];
+    let mac = ShortMac::new(&Key::from_bytes(key));
+    assert_eq!(mac.of(&message), 0x28a7_023f_452e_8f82_u64.to_be_bytes());
+    assert_eq!(mac.of(&[]), 0x028962f61b7bf89e_u64.to_be_bytes());
+    assert!(mac.is_of(&message, &mac.of(&message)));
+    assert!(!mac.is_of(&message[1..], &mac.of(&message)));
+}
+
+#[test]
+fn a_number_is_found_by_the_sums_of_masks_and_bits() {
+    let function = PrefixFunction::new(&Key::from_bytes(MAC));
+    for (number, bits) in [
+        (0, 1),
+        (1, 1),
+        (0b10, 2),
+        (0xab_cdef, 24),
+        (0, 37),
+        (0x1f_ffff_ffff, 37),
+        (u64::MAX, 64),
+        (0x0123_4567_89ab_cdef, 64),
+    ] {
+        let mut sums = Vec::new();
+        function.masks(number, bits, 4095, |mask| {
+            let left = u32::from(bits) - 1 - sums.len() as u32;
+            sums.push(mask + (number >> left & 1) as u16);
+        });
+        let found = function.number(bits, 4095, |place| sums[usize::from(place)]);
+        assert_eq!(found, Some(number), "{bits} bits");
+        for place in 0..sums.len() {
+            for change in [2, 4094] {
+                let mut changed = sums.clone();
+                changed[place] = (changed[place] + change) % 4096;
+                let found = function.number(bits, 4095, |place| changed[usize::from(place)]);
+                assert_ne!(found, Some(number), "{bits} bits, {place}");
+            }
+        }
+    }
 }
 
 #[test]

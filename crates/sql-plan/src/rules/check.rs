@@ -45,6 +45,7 @@ impl Rules {
                     check_column_name(column),
                     check_mode(rule),
                     check_bits(rule),
+                    check_pad(rule),
                     check_leakage(rule),
                     check_collation(rule),
                     check_domain_name(rule),
@@ -117,6 +118,8 @@ impl Rules {
                     "another mode"
                 } else if first.bits != rule.bits {
                     "other bits"
+                } else if first.pad.unwrap_or_default() != rule.pad.unwrap_or_default() {
+                    "another pad"
                 } else if !comparable(first, rule) {
                     "a type that cannot be compared with it"
                 } else {
@@ -127,8 +130,8 @@ impl Rules {
                     column,
                     format!(
                         "domain {domain:?} has {problem} at {first_table}.{first_column}: columns \
-                         of one domain share their key, so mode, bits and kind of type must be \
-                         the same"
+                         of one domain share their key, so mode, bits, pad and kind of type must \
+                         be the same"
                     ),
                 ));
             }
@@ -247,6 +250,17 @@ fn bits_of(logical: LogicalType) -> Option<u8> {
         | LogicalType::Uuid
         | LogicalType::Json
         | LogicalType::Opaque(_) => None,
+    }
+}
+
+/// Values of one size have nothing to hide in their length.
+fn check_pad(rule: &ColumnRule) -> Result<(), String> {
+    match rule.pad.is_some() && !rule.logical.has_length() {
+        true => Err(format!(
+            "values of {} all have one size, or are numbers: remove `pad`",
+            rule.logical
+        )),
+        false => Ok(()),
     }
 }
 

@@ -188,6 +188,17 @@ fn a_domain_is_of_one_mode_one_width_one_kind() {
         ),
         "other bits at t.a",
     );
+    refused(
+        &domain(
+            "type = \"text\", mode = \"equality\"",
+            "type = \"text\", mode = \"equality\", pad = 64",
+        ),
+        "another pad at t.a",
+    );
+    accepted(&domain(
+        "type = \"text\", mode = \"equality\"",
+        "type = \"text\", mode = \"equality\", pad = 16",
+    ));
     for (first, second) in [
         ("integer", "text"),
         ("text", "char(9)"),
@@ -222,6 +233,34 @@ fn a_domain_is_of_one_mode_one_width_one_kind() {
         ),
         "cannot be compared",
     );
+}
+
+#[test]
+fn only_what_has_a_length_is_padded() {
+    for (logical, pad) in [
+        ("text", "\"none\""),
+        ("char(9)", "4096"),
+        ("json", "16"),
+        ("bytea", "32"),
+        ("jsonb", "\"none\""),
+    ] {
+        accepted(&format!(
+            "[columns.t]\na = {{ type = \"{logical}\", pad = {pad} }}"
+        ));
+    }
+    for (logical, pad, problem) in [
+        ("integer", "16", "remove `pad`"),
+        ("interval", "\"none\"", "remove `pad`"),
+        ("text", "24", "a power of two"),
+        ("text", "-16", "a power of two"),
+        ("text", "8192", "a power of two"),
+        ("text", "\"some\"", "a power of two"),
+    ] {
+        refused(
+            &format!("[columns.t]\na = {{ type = \"{logical}\", pad = {pad} }}"),
+            problem,
+        );
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{
     Answer, Column, ColumnChecks, Enums, ProtectedColumn, QUERIES, RelationKind, Schema,
-    SchemaError, SessionFacts, Table, views,
+    SchemaError, SealedForm, SessionFacts, Table, views,
 };
 use crate::dialect::lexeme::{lower, names_word};
 use crate::dialect::postgres::{extensions, table_checks, text_search};
@@ -315,7 +315,7 @@ impl<'a> Building<'a> {
             logical,
             mode: rule.mode,
             domain: rule.domain.clone().unwrap_or_else(own_domain),
-            bits: rule.bits,
+            form: SealedForm::of(rule),
             draws: rule.default.as_deref().and_then(Draws::parse),
             default,
             not_null,

@@ -1,9 +1,8 @@
 //! Check constraints of protected columns, which the finisher evaluates.
 
-use super::{ProtectedColumn, Schema};
+use column_codec::CHECK_MARK_SIZE;
 
-/// Bytes that stand for a constraint in a sealed value that fails it.
-pub const CHECK_MARK_SIZE: usize = 16;
+use super::{ProtectedColumn, Schema};
 
 /// A check constraint of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -122,7 +122,7 @@ impl Schema {
         let own = own.filter(|own| columns.contains(&own.name));
         own.filter_map(|own| {
             let rule = self.column(own.protected?);
-            let guarded = GuardedColumn::new(&own.name, own.number, rule.mode, rule.logical);
+            let guarded = GuardedColumn::new(&own.name, own.number, rule.layout());
             Some(guarded.with_checks(rule.checks.are_in_table))
         })
         .collect()

@@ -28,7 +28,7 @@ fn protected(id: ColumnId, table: &str, column: &str, domain: &str) -> Protected
         logical: LogicalType::Text,
         mode: Mode::Equality,
         domain: domain.to_owned(),
-        bits: None,
+        form: crate::SealedForm::default(),
         default: None,
         draws: None,
         not_null: false,

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use column_value::LogicalType;
 use sql_plan::{ColumnId, ColumnRule, Plan, Refusal, Rules};
-use sql_rewrite::{CatalogueFacts, Column, ProtectedColumn, RelationKind, Schema, Table, plan};
+use sql_rewrite::{
+    CatalogueFacts, Column, ProtectedColumn, RelationKind, Schema, SealedForm, Table, plan,
+};
 
 /// TPC-C: table, columns in their order, unique keys.
 const TPCC: &[(&str, &str, &[&str])] = &[
@@ -175,7 +177,7 @@ fn protect(
         logical: rule.logical,
         mode: rule.mode,
         domain: rule.domain.clone().unwrap_or(own),
-        bits: rule.bits,
+        form: SealedForm::of(rule),
         default,
         draws: None,
         not_null: false,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crypto::secret::Key;
 use session_core::{Database, Protection, Reading, Root};
 use sql_plan::{ColumnId, Mode, Rules};
-use sql_rewrite::{Column, ProtectedColumn, RelationKind, Schema, Table};
+use sql_rewrite::{Column, ProtectedColumn, RelationKind, Schema, SealedForm, Table};
 use wire_postgres::backend;
 use wire_postgres::frontend::{Bind, Execute, Parse, Target};
 
@@ -517,7 +517,7 @@ fn schema() -> Schema {
         logical: logical.parse().expect("a known type"),
         mode,
         domain: format!("column:public.counter.{column}"),
-        bits: None,
+        form: SealedForm::default(),
         default: None,
         draws: None,
         not_null: false,

@@ -222,7 +222,7 @@ fn seal(column: &mut ColumnDef, rule: &ProtectedColumn, schema: &Schema) -> Resu
             }
         }
     }
-    column.data_type = physical_type(rule.logical, rule.mode, rule.bits).data_type();
+    column.data_type = physical_type(rule.layout()).data_type();
     Ok(())
 }
 
@@ -250,10 +250,7 @@ fn take_collation(column: &mut ColumnDef, rule: &ProtectedColumn) -> Result<(), 
 }
 
 fn check_key(rule: &ProtectedColumn) -> Result<(), Refusal> {
-    if physical_type(rule.logical, rule.mode, rule.bits)
-        .width()
-        .is_none()
-    {
+    if physical_type(rule.layout()).width().is_none() {
         return Err(refuse(format!(
             "{}.{} is too long, sealed, for a key",
             rule.table, rule.column
@@ -442,14 +439,11 @@ fn logical(declared: &DataType) -> Option<LogicalType> {
     })
 }
 
-/// The condition that a column holds sealed values alone: the first bytes name the mode and the
-/// version of the keys (docs/column-format.md).
+/// The condition that a column holds sealed values alone (docs/column-format.md): the first byte
+/// names the mode and the version of the keys.
 fn guard_of(rule: &ProtectedColumn) -> String {
-    let (start, size) = match rule.mode {
-        Mode::Random => ("0101", 30),
-        Mode::Equality => ("0201", 18),
-        Mode::Order => ("0301", 18),
-    };
+    let layout = rule.layout();
+    let (start, size) = (layout.mode.header(), layout.size_min());
     let name = names::quote(&rule.column);
-    format!("({name} IS NULL OR (LENGTH({name}) > {size} AND LEFT({name}, 2) = X'{start}'))")
+    format!("({name} IS NULL OR (LENGTH({name}) >= {size} AND LEFT({name}, 1) = X'{start:02X}'))")
 }

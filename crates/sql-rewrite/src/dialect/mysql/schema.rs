@@ -5,6 +5,7 @@ mod reach;
 
 use std::collections::HashMap;
 
+use column_codec::Layout;
 use column_value::LogicalType;
 use sqlparser::ast::{BinaryLength, DataType};
 
@@ -12,7 +13,7 @@ use super::MySql;
 use crate::schema::Answer;
 use crate::{
     Column, ColumnChecks, ColumnId, Dialect, Mode, ProtectedColumn, RelationKind, Rules, Schema,
-    SchemaError, Table,
+    SchemaError, SealedForm, Table,
 };
 
 /// The user's databases: those of the server itself have no tables that can be protected.
@@ -120,51 +121,24 @@ const KEY_SIZE_MAX: u64 = 3072;
 /// The widest `VARBINARY` that leaves room for other columns in a row of 65,535 bytes.
 const VARBINARY_MAX: u64 = 32 * 1024;
 
-/// The bits of a number whose order is kept; None: the type has no order in digits.
-fn ordered_bits(logical: LogicalType, bits: Option<u8>) -> Option<u64> {
-    let of_type = match logical {
-        LogicalType::SmallInt => 16,
-        LogicalType::Integer | LogicalType::Date => 32,
-        LogicalType::BigInt | LogicalType::Timestamp(_) => 64,
-        // From -(10^p - 1) on, and one more.
-        LogicalType::Numeric(Some((precision @ ..=18, _))) => {
-            let greatest = 10_u64.pow(u32::from(precision));
-            u64::from(64 - (2 * greatest - 1).leading_zeros())
-        }
-        _ => return None,
-    };
-    Some(bits.map_or(of_type, u64::from))
+/// Whether the proxy sorts a type as these servers do.
+fn has_order(logical: LogicalType) -> bool {
+    matches!(
+        logical,
+        LogicalType::SmallInt
+            | LogicalType::Integer
+            | LogicalType::BigInt
+            | LogicalType::Date
+            | LogicalType::Timestamp(_)
+            | LogicalType::Numeric(Some((..=18, _)))
+    )
 }
 
-/// How values of a type and mode are stored, at their widest (docs/column-format.md).
-pub(crate) fn physical_type(logical: LogicalType, mode: Mode, bits: Option<u8>) -> Physical {
-    if mode == Mode::Order {
-        return match ordered_bits(logical, bits) {
-            // Digits of 12 bits, a tag and the number itself.
-            Some(bits) => Physical::Varbinary(2 + (bits * 12).div_ceil(8) + 16 + bits.div_ceil(8)),
-            None => Physical::MediumBlob,
-        };
-    }
-    let padded = |bytes: u64| (bytes + 1).next_multiple_of(16);
-    let is_short = mode == Mode::Random;
-    let size = match logical {
-        LogicalType::SmallInt if is_short => 2,
-        LogicalType::Integer if is_short => 4,
-        LogicalType::SmallInt | LogicalType::Integer | LogicalType::BigInt => 8,
-        LogicalType::Numeric(Some((..=18, _))) => 10,
-        LogicalType::Numeric(_) => 18,
-        LogicalType::Date => 4,
-        LogicalType::Timestamp(_) | LogicalType::Double => 8,
-        // Of four bytes each.
-        LogicalType::Varchar(Some(letters)) | LogicalType::Char(letters) => {
-            padded(4 * u64::from(letters))
-        }
-        _ => return Physical::MediumBlob,
-    };
-    let size = size + if is_short { 30 } else { 18 };
-    match size <= VARBINARY_MAX {
-        true => Physical::Varbinary(size),
-        false => Physical::MediumBlob,
+/// How values are stored, at their widest.
+pub(crate) fn physical_type(layout: Layout) -> Physical {
+    match layout.size_max() {
+        Some(size @ ..=VARBINARY_MAX) => Physical::Varbinary(size),
+        _ => Physical::MediumBlob,
     }
 }
 
@@ -192,7 +166,7 @@ pub fn check_rules(rules: &Rules) -> Vec<SchemaError> {
                 "has a type that is not supported before MySQL yet: those are smallint, integer, \
                  bigint, numeric(p,s) up to 38 digits, double precision, char(n), varchar(n), \
                  text, bytea (BLOB there), date and timestamp(n) (DATETIME(n) there)"
-            } else if rule.mode == Mode::Order && ordered_bits(rule.logical, rule.bits).is_none() {
+            } else if rule.mode == Mode::Order && !has_order(rule.logical) {
                 "has mode order, which is not supported for its type before MySQL: use equality \
                  or random"
             } else if rule.mode == Mode::Equality && rule.logical == LogicalType::Double {
@@ -375,7 +349,8 @@ impl Builder {
             for (column, rule) in columns {
                 let count = self.schema.protected.len();
                 let id = ColumnId(u32::try_from(count).expect("rules are fewer than 2^32"));
-                let physical = physical_type(rule.logical, rule.mode, rule.bits);
+                let form = SealedForm::of(rule);
+                let physical = physical_type(form.layout(rule.logical, rule.mode));
                 if rule.collation.is_some() {
                     self.schema.catalogue.binary_texts.push(id);
                 }
@@ -410,7 +385,7 @@ impl Builder {
                     logical: rule.logical,
                     mode: rule.mode,
                     domain: rule.domain.clone().unwrap_or_else(own_domain),
-                    bits: rule.bits,
+                    form,
                     default: None,
                     draws: None,
                     not_null,

@@ -16,6 +16,7 @@
 
 use std::collections::BTreeMap;
 
+use column_codec::{CHECK_MARK_SIZE, HEADER_SIZE};
 use column_value::LogicalType;
 use sha2::{Digest, Sha256};
 use sqlparser::ast::{Expr, Ident, ObjectName, Query, Visitor};
@@ -25,7 +26,7 @@ use super::finisher;
 use super::names::{folded, quoted};
 use super::parse;
 use super::table_guard::{self, tree};
-use crate::schema::{CHECK_MARK_SIZE, ColumnCheck};
+use crate::schema::ColumnCheck;
 use crate::walk;
 use crate::{ProtectedColumn, Schema};
 
@@ -35,8 +36,8 @@ mod session;
 
 pub(crate) use same::is_same;
 
-/// Where the mark is in a sealed value, from 1: behind mode and version of the keys.
-const MARK_PLACE: usize = 3;
+/// Where the mark is in a sealed value, from 1.
+const MARK_PLACE: usize = HEADER_SIZE + 1;
 
 /// The checks of a rule.
 ///

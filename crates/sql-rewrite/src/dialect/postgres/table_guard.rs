@@ -1,8 +1,8 @@
 //! The guard of a table: the check constraint by which the server itself refuses plaintext in
 //! protected columns, whoever writes it.
 //!
-//! Each sealed value begins with its mode and the version of the keys (`docs/column-format.md`,
-//! section 1). A guard checks these two bytes in the columns of one table. It is *one* constraint
+//! Each sealed value begins with a byte that names its mode and the version of the keys
+//! (`docs/column-format.md`, section 1). A guard checks it in the columns of one table. It is *one* constraint
 //! with few comparisons: PostgreSQL reads and plans the checks of a table for each statement, and
 //! that is their cost.
 //!
@@ -17,10 +17,11 @@
 //!    there or not. The server looks at checks in the order of their names: the guard of a table
 //!    whose rules have checks is the last, so that an error names the check.
 
+use std::collections::BTreeSet;
+
+use column_codec::{Layout, Mode};
 use column_value::LogicalType;
 use sha2::{Digest, Sha256};
-
-use crate::Mode;
 
 pub(crate) mod tree;
 
@@ -45,17 +46,9 @@ pub(crate) fn is_last(name: &str) -> bool {
     name.starts_with(LAST_PREFIX)
 }
 
-/// The version of the keys in the header of each value.
-const KEY_VERSION: u8 = 1;
-
 /// Texts of more characters may lie outside of their row: of them the server is to read the
 /// beginning only. A row gets a page of its own for them at 2000 bytes and more (`TOAST`).
 const SHORT_LENGTH_MAX: u32 = 400;
-
-/// Bytes of a padded value at least: header, nonce, one block, tag.
-const RANDOM_SIZE_MIN: usize = 2 + 12 + 16 + 16;
-/// The same in mode equality: header, tag, one block.
-const EQUALITY_SIZE_MIN: usize = 2 + 16 + 16;
 
 /// A column as a guard sees it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,21 +56,23 @@ pub(crate) struct GuardedColumn {
     name: String,
     /// In the catalogue.
     number: i16,
+    /// The first byte of its values.
     mode: u8,
-    /// A whole value may be too long to be read for two bytes of it.
+    /// A whole value may be too long to be read for one byte of it.
     is_long: bool,
-    /// What clients write there is bytes, which may well begin as sealed values do. A text would
-    /// have to begin with two control characters; and each length that is asked for costs.
-    holds_bytes: bool,
+    /// The least size that a value has, where it is asked for: what clients write there is bytes,
+    /// which may well begin as sealed values do. No text in UTF-8 does; and each length that is
+    /// asked for costs.
+    size_min: Option<u64>,
     /// The rules of its table have checks.
     is_checked: bool,
 }
 
 impl GuardedColumn {
-    pub(crate) fn new(name: &str, number: i16, mode: Mode, logical: LogicalType) -> Self {
-        let length = match logical {
+    pub(crate) fn new(name: &str, number: i16, layout: Layout) -> Self {
+        let length = match layout.logical {
             LogicalType::Text | LogicalType::Bytes | LogicalType::Json => Some(u32::MAX),
-            LogicalType::Opaque(opaque) if opaque.size() < 0 => Some(u32::MAX),
+            LogicalType::Opaque(opaque) if opaque.has_length() => Some(u32::MAX),
             LogicalType::Varchar(length) => Some(length.unwrap_or(u32::MAX)),
             LogicalType::Char(length) => Some(length),
             _ => None,
@@ -85,13 +80,9 @@ impl GuardedColumn {
         Self {
             name: name.to_owned(),
             number,
-            mode: match mode {
-                Mode::Random => 1,
-                Mode::Equality => 2,
-                Mode::Order => 3,
-            },
+            mode: layout.mode.header(),
             is_long: length.is_some_and(|length| length > SHORT_LENGTH_MAX),
-            holds_bytes: logical == LogicalType::Bytes,
+            size_min: (layout.logical == LogicalType::Bytes).then(|| layout.size_min()),
             is_checked: false,
         }
     }
@@ -159,7 +150,7 @@ impl TableGuard {
 
     fn conditions(&self, reader: Reader) -> Vec<String> {
         let mut conditions = Vec::new();
-        for mode in 1..=3 {
+        for mode in Mode::ALL.map(Mode::header) {
             let own = || self.columns.iter().filter(move |own| own.mode == mode);
             let short = own().filter(|own| !own.is_long);
             let short: Vec<String> = short.map(|own| reader.name(own)).collect();
@@ -167,15 +158,11 @@ impl TableGuard {
             let long = own().filter(|own| own.is_long);
             let long = long.map(|own| reader.beginning(own));
             conditions.extend(reader.header(mode, &long.collect::<Vec<_>>()));
-            let padded = own().filter(|own| own.holds_bytes);
-            let sizes: Vec<String> = padded.map(|own| reader.size(own)).collect();
-            let size_min = if mode == 1 {
-                RANDOM_SIZE_MIN
-            } else {
-                EQUALITY_SIZE_MIN
-            };
-            if !sizes.is_empty() {
-                let least = among("LEAST", &sizes);
+            let sizes: BTreeSet<u64> = own().filter_map(|own| own.size_min).collect();
+            for size_min in sizes {
+                let asked = own().filter(|own| own.size_min == Some(size_min));
+                let asked: Vec<String> = asked.map(|own| reader.size(own)).collect();
+                let least = among("LEAST", &asked);
                 conditions.push(reader.compared(&least, ">=", &size_min.to_string()));
             }
         }
@@ -208,7 +195,7 @@ impl Reader {
     }
 
     fn beginning(self, column: &GuardedColumn) -> String {
-        format!("{}({}, 1, 2)", self.call("substr"), self.name(column))
+        format!("{}({}, 1, 1)", self.call("substr"), self.name(column))
     }
 
     fn size(self, column: &GuardedColumn) -> String {
@@ -222,12 +209,11 @@ impl Reader {
         }
     }
 
-    /// Two bytes. The escape is one whatever `standard_conforming_strings` says.
-    fn bytes(self, bytes: [u8; 2]) -> String {
-        let [first, second] = bytes;
+    /// One byte. The escape is one whatever `standard_conforming_strings` says.
+    fn byte(self, byte: u8) -> String {
         match self {
-            Self::Server => format!("E'\\\\x{first:02x}{second:02x}'::pg_catalog.bytea"),
-            Self::Proxy => format!("x{first:02x}{second:02x}"),
+            Self::Server => format!("E'\\\\x{byte:02x}'::pg_catalog.bytea"),
+            Self::Proxy => format!("x{byte:02x}"),
         }
     }
 
@@ -236,16 +222,17 @@ impl Reader {
         if values.is_empty() {
             return Vec::new();
         }
-        let (from, to) = ([mode, KEY_VERSION], [mode, KEY_VERSION + 1]);
         vec![
-            self.compared(&among("LEAST", values), ">=", &self.bytes(from)),
-            self.compared(&among("GREATEST", values), "<", &self.bytes(to)),
+            self.compared(&among("LEAST", values), ">=", &self.byte(mode)),
+            self.compared(&among("GREATEST", values), "<", &self.byte(mode + 1)),
         ]
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use column_codec::Pad;
+
     use super::*;
 
     fn guard(columns: &[(&str, Mode, &str)]) -> TableGuard {
@@ -253,7 +240,13 @@ mod tests {
             .iter()
             .zip(1..)
             .map(|((name, mode, logical), number)| {
-                GuardedColumn::new(name, number, *mode, logical.parse().expect("a type"))
+                let layout = Layout {
+                    logical: logical.parse().expect("a type"),
+                    mode: *mode,
+                    bits: None,
+                    pad: Pad::default(),
+                };
+                GuardedColumn::new(name, number, layout)
             });
         TableGuard::new(columns.collect()).expect("columns")
     }
@@ -263,11 +256,11 @@ mod tests {
         let own = guard(&[("id", Mode::Equality, "integer")]);
         assert_eq!(
             own.condition(),
-            r#""id" OPERATOR(pg_catalog.>=) E'\\x0201'::pg_catalog.bytea AND "#.to_owned()
-                + r#""id" OPERATOR(pg_catalog.<) E'\\x0202'::pg_catalog.bytea"#
+            r#""id" OPERATOR(pg_catalog.>=) E'\\x90'::pg_catalog.bytea AND "#.to_owned()
+                + r#""id" OPERATOR(pg_catalog.<) E'\\x91'::pg_catalog.bytea"#
         );
         assert!(own.is(tree::tests::EQUALITY));
-        assert!(!own.is(&tree::tests::EQUALITY.replace("2 1 ]", "2 0 ]")));
+        assert!(!own.is(&tree::tests::EQUALITY.replace("-112 ]", "-113 ]")));
     }
 
     #[test]
@@ -280,11 +273,11 @@ mod tests {
             ("sign", Mode::Random, "bytea"),
         ]);
         let stored = [
-            "LEAST($3, $1) >= x0101",
-            "GREATEST($3, $1) < x0102",
-            "LEAST(substr($2, 1, 2), substr($4, 1, 2), substr($5, 1, 2)) >= x0101",
-            "GREATEST(substr($2, 1, 2), substr($4, 1, 2), substr($5, 1, 2)) < x0102",
-            "LEAST(octet_length($4), octet_length($5)) >= 46",
+            "LEAST($3, $1) >= x9d",
+            "GREATEST($3, $1) < x9e",
+            "LEAST(substr($2, 1, 1), substr($4, 1, 1), substr($5, 1, 1)) >= x9d",
+            "GREATEST(substr($2, 1, 1), substr($4, 1, 1), substr($5, 1, 1)) < x9e",
+            "LEAST(octet_length($4), octet_length($5)) >= 41",
         ];
         assert_eq!(own.conditions(Reader::Proxy), stored);
     }

@@ -16,7 +16,7 @@ fn people() -> Schema {
         logical,
         mode,
         domain: format!("column:MAIN.PERSON.{column}"),
-        bits: None,
+        form: crate::SealedForm::default(),
         default: None,
         draws: None,
         not_null: false,

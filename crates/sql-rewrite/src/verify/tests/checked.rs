@@ -1,7 +1,9 @@
 //! A column with check constraints takes what was checked for it, and nothing else.
 
 use super::{MAIL, NAME, NOTE, check, schema, secret, sent};
-use crate::schema::{CHECK_MARK_SIZE, ColumnCheck};
+use column_codec::CHECK_MARK_SIZE;
+
+use crate::schema::ColumnCheck;
 use crate::{
     Assignment, Copy, CopyFormat, Current, Effects, Expression, FinisherQuery, FinisherWrite, Form,
     Hole, InsertedColumn, InsertedRows, Output, OutputKind, Piece, Plan, Purpose, ReadModifyWrite,

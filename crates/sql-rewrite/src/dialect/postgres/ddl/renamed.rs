@@ -14,7 +14,7 @@ fn is_alike(one: &ProtectedColumn, other: &ProtectedColumn) -> bool {
     let has_domain = !one.domain.contains(':');
     has_domain
         && one.domain == other.domain
-        && (one.logical, one.mode, one.bits) == (other.logical, other.mode, other.bits)
+        && (one.logical, one.mode, one.form) == (other.logical, other.mode, other.form)
         && one.draws == other.draws
 }
 

@@ -11,7 +11,7 @@ fn column(logical: &str) -> ProtectedColumn {
         logical: logical.parse().expect("a type"),
         mode: crate::Mode::Random,
         domain: "a".to_owned(),
-        bits: None,
+        form: crate::SealedForm::default(),
         default: None,
         draws: None,
         not_null: false,
@@ -240,7 +240,7 @@ fn the_condition_for_the_server_has_nothing_of_the_check() {
     assert!(!text.contains("4711"), "{text}");
     let stored = format!(
         "{{OPEXPR :opno 1956 :args ({{FUNCEXPR :funcid 2085 :args ({{VAR :varno 1 :varattno 3 \
-         :varlevelsup 0}} {{CONST :consttype 23 :constvalue 4 [ 3 0 0 0 0 0 0 0 ]}} {{CONST \
+         :varlevelsup 0}} {{CONST :consttype 23 :constvalue 4 [ 2 0 0 0 0 0 0 0 ]}} {{CONST \
          :consttype 23 :constvalue 4 [ 16 0 0 0 0 0 0 0 ]}})}} {{CONST :consttype 17 :constvalue \
          20 [ 80 0 0 0 {} ]}})}}",
         check
@@ -259,7 +259,7 @@ fn the_condition_for_the_server_has_nothing_of_the_check() {
         ..column("numeric")
     };
     let printed = format!(
-        "(substr(price, 3, 16) <> '\\x{}'::bytea)",
+        "(substr(price, 2, 16) <> '\\x{}'::bytea)",
         digits(&check.mark)
     );
     let printed = parse::expression(&printed).expect("an expression");
