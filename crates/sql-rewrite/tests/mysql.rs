@@ -233,10 +233,10 @@ fn tables_are_made_for_sealed_values() {
     assert_plan(
         "CREATE TABLE person (id INT PRIMARY KEY, name VARCHAR(20) NOT NULL, number BIGINT UNIQUE, \
          note TEXT DEFAULT 'x\\\\y') ENGINE=InnoDB",
-        "one: CREATE TABLE person (id INT PRIMARY KEY, name VARBINARY(126) NOT NULL, number \
-         VARBINARY(26) UNIQUE, note TEXT DEFAULT 'x\\\\y', CONSTRAINT `strongroom_person` CHECK \
-         ((`name` IS NULL OR (LENGTH(`name`) > 30 AND LEFT(`name`, 2) = X'0101')) AND (`number` IS \
-         NULL OR (LENGTH(`number`) > 18 AND LEFT(`number`, 2) = X'0201')))) ENGINE = InnoDB",
+        "one: CREATE TABLE person (id INT PRIMARY KEY, name VARBINARY(121) NOT NULL, number \
+         VARBINARY(17) UNIQUE, note TEXT DEFAULT 'x\\\\y', CONSTRAINT `strongroom_person` CHECK \
+         ((`name` IS NULL OR (LENGTH(`name`) >= 41 AND LEFT(`name`, 1) = X'9D')) AND (`number` IS \
+         NULL OR (LENGTH(`number`) >= 17 AND LEFT(`number`, 1) = X'90')))) ENGINE = InnoDB",
     );
     for (statement, reason) in [
         (

@@ -14,7 +14,7 @@ use sql_plan::{
 };
 use sql_rewrite::mysql::MySql;
 use sql_rewrite::mysql::schema::{ASKED, build};
-use sql_rewrite::{Schema, plan};
+use sql_rewrite::{ProtectedColumn, Schema, plan};
 
 const RULES: &str = "
     [columns.\"shop.person\"]
@@ -212,11 +212,6 @@ fn schema(connection: &mut Conn, own: MySql) -> Schema {
 /// Stands for a codec: values keep their lengths, and equal ones are equal where the mode says so.
 fn sealed(schema: &Schema, id: ColumnId, text: &str, count: &mut u32) -> Value {
     let column = schema.column(id);
-    let (start, overhead) = match column.mode {
-        Mode::Random => ([1, 1], 30),
-        Mode::Equality => ([2, 1], 18),
-        Mode::Order => panic!("no rule has it"),
-    };
     *count += u32::from(column.mode == Mode::Random);
     let seed = format!(
         "{}/{}/{text}",
@@ -228,10 +223,25 @@ fn sealed(schema: &Schema, id: ColumnId, text: &str, count: &mut u32) -> Value {
         }
     );
     let mask = Sha256::digest(seed.as_bytes());
-    let mut bytes = start.to_vec();
-    bytes.extend((0..overhead - 2).map(|at| mask[at % mask.len()]));
-    bytes.extend(packed(column.logical, text).iter().map(|byte| !byte));
+    let inner = packed(column.logical, text);
+    let layout = column.layout();
+    let mut bytes = vec![layout.mode.header()];
+    bytes.extend((0..beside(column, inner.len())).map(|at| mask[at % mask.len()]));
+    bytes.extend(inner.iter().map(|byte| !byte));
+    assert!(
+        (layout.size_min()..=layout.size_max().unwrap_or(u64::MAX)).contains(&(bytes.len() as u64))
+    );
     Value::Bytes(bytes)
+}
+
+/// Bytes between the first one and what is sealed.
+fn beside(column: &ProtectedColumn, inner_size: usize) -> usize {
+    match column.mode {
+        Mode::Random => 24,
+        // One block.
+        Mode::Equality => 16 - inner_size,
+        Mode::Order => panic!("no rule has it"),
+    }
 }
 
 /// As short as the codec makes it: dates and numbers are binary.
@@ -253,7 +263,15 @@ fn packed(logical: LogicalType, text: &str) -> Vec<u8> {
             .expect("a time")
             .to_be_bytes()
             .to_vec(),
-        _ => text.as_bytes().to_vec(),
+        _ => {
+            let mut padded = text.as_bytes().to_vec();
+            let size = match logical {
+                LogicalType::Numeric(_) => 10,
+                _ => (text.len() + 1).next_multiple_of(16),
+            };
+            padded.resize(size, 0);
+            padded
+        }
     }
 }
 
@@ -278,7 +296,10 @@ fn unpacked(logical: LogicalType, bytes: &[u8]) -> String {
                 &time[6..]
             )
         }
-        _ => String::from_utf8(bytes.to_vec()).expect("a text"),
+        _ => {
+            let text = String::from_utf8(bytes.to_vec()).expect("a text");
+            text.trim_end_matches('\0').to_owned()
+        }
     }
 }
 
@@ -287,14 +308,17 @@ fn opened(schema: &Schema, id: ColumnId, value: &Value) -> Option<String> {
         assert_eq!(*value, Value::NULL);
         return None;
     };
-    let (start, overhead) = match schema.column(id).mode {
-        Mode::Random => ([1, 1], 30),
-        Mode::Equality => ([2, 1], 18),
-        Mode::Order => panic!("no rule has it"),
+    let column = schema.column(id);
+    let header = column.layout().mode.header();
+    assert_eq!(bytes[0], header, "a value that is not sealed");
+    let inner_size = if column.logical == LogicalType::Date {
+        4
+    } else {
+        8
     };
-    assert_eq!(bytes[..2], start, "a value that is not sealed");
-    let inner: Vec<u8> = bytes[overhead..].iter().map(|byte| !byte).collect();
-    Some(unpacked(schema.column(id).logical, &inner))
+    let inner = bytes[1 + beside(column, inner_size)..].iter();
+    let inner: Vec<u8> = inner.map(|byte| !byte).collect();
+    Some(unpacked(column.logical, &inner))
 }
 
 /// The text with `?` for each hole, and what fills them.
@@ -340,7 +364,7 @@ fn filled(
                         sealed(schema, id, &text, count)
                     }
                     // No value of the column is sealed like this.
-                    None => Value::Bytes(vec![2, 1]),
+                    None => Value::Bytes(vec![column_codec::Mode::Equality.header()]),
                 }
             }
             (Some(Given::Bytes(_)), _) | (_, Form::SealedArray(..)) => panic!("no such constant"),

@@ -92,17 +92,16 @@ const OF_PROXY: [&str; 2] = ["1", "0"];
 /// Statements that give a table its guard, and the constants of that: headers of values, the place
 /// and size of a header, and how small a sealed text can be.
 const GUARDED: [&str; 2] = ["CreateStmt", "AlterTableStmt"];
-const OF_GUARD: [&str; 10] = [
-    r#""\\x0101""#,
-    r#""\\x0102""#,
-    r#""\\x0201""#,
-    r#""\\x0202""#,
-    r#""\\x0301""#,
-    r#""\\x0302""#,
+const OF_GUARD: [&str; 9] = [
+    r#""\\x81""#,
+    r#""\\x82""#,
+    r#""\\x90""#,
+    r#""\\x91""#,
+    r#""\\x9d""#,
+    r#""\\x9e""#,
     "1",
-    "2",
-    "34",
-    "46",
+    "33",
+    "41",
 ];
 
 type Counts = BTreeMap<String, usize>;

@@ -271,7 +271,7 @@ fn prepared_statements_give_the_answers_of_plain_tables() {
 fn run(lab: &mut Lab, as_texts: bool) {
     for (text, values) in statements() {
         let twin = text.replace("shop.", "twin.");
-        let (ours, theirs) = match as_texts && values.is_empty() {
+        let (mut ours, mut theirs) = match as_texts && values.is_empty() {
             true => (
                 as_text(&mut lab.ours, text),
                 as_text(&mut lab.theirs, &twin),
@@ -281,6 +281,13 @@ fn run(lab: &mut Lab, as_texts: bool) {
                 prepared(&mut lab.theirs, &twin, values),
             ),
         };
+        if !text.contains("ORDER BY") {
+            // Sealed keys have another order than plain ones.
+            for answer in [&mut ours, &mut theirs] {
+                let whole = |row: &Vec<Value>| row.iter().map(|own| own.as_sql(true)).collect();
+                answer.rows.sort_by_cached_key::<Vec<String>, _>(whole);
+            }
+        }
         assert_eq!(ours, theirs, "{text}");
     }
 }
