@@ -24,7 +24,7 @@ use wire_postgres::{Malformed, backend, frontend, startup};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::error::broken;
-use crate::extensions::Lacking;
+use crate::lacking::Lacking;
 use crate::order::{OrderCheck, TELL_TREES};
 use input::{Input, InputError, Message};
 use settings::Settings;

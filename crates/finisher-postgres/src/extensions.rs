@@ -4,13 +4,12 @@
 //! The client's server tells names, schemas and versions. Of these names only those that are listed
 //! here are taken, and what is executed comes from the files of this machine.
 
-use session_core::StatementError;
 use session_postgres::finisher::FinisherKind;
 use sql_rewrite::{EXTENSIONS, Extension};
-use sqlstate::SqlState;
 
 use crate::connection::{Connection, Failure, TextRow};
 use crate::error::FinisherError;
+use crate::lacking::Lacking;
 use crate::walls::{self, literal};
 
 /// Extensions whose functions compute, and whose other functions nobody may call.
@@ -19,27 +18,6 @@ const KNOWN: [&str; 4] = ["fuzzystrmatch", "pg_trgm", "pgcrypto", "unaccent"];
 /// What of them is volatile because it is by chance, and nothing else.
 const OF_CHANCE: &str = "'gen_random_bytes', 'gen_salt', 'pgp_pub_encrypt', \
                          'pgp_pub_encrypt_bytea', 'pgp_sym_encrypt', 'pgp_sym_encrypt_bytea'";
-
-/// Extensions that a database should have and has not: names and versions.
-#[derive(Debug, Default)]
-pub(crate) struct Lacking(Vec<String>);
-
-impl Lacking {
-    /// An error of a query. A function that it does not find may be of one of these.
-    pub(crate) fn explain(&self, error: StatementError) -> StatementError {
-        let is_unknown = error.sqlstate == SqlState::UNDEFINED_FUNCTION
-            && error.message.starts_with("function ");
-        if self.0.is_empty() || !is_unknown {
-            return error;
-        }
-        let (names, message) = (self.0.join(", "), &error.message);
-        StatementError::unsupported(format!(
-            "the proxy's own PostgreSQL server has not all extensions as the server has them (not \
-             {names}): {message}"
-        ))
-        .hint("Install the extension's files in the server's version on the proxy's machine.")
-    }
-}
 
 /// Creates the extensions of a kind that are here as the client's server has them, on a connection
 /// of the superuser to the database. One that is not is left out, and the log says so.

@@ -29,6 +29,7 @@ mod extensions;
 mod finishers;
 mod folder;
 mod keeper;
+mod lacking;
 mod options;
 mod order;
 mod pool;

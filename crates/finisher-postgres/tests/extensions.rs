@@ -91,8 +91,7 @@ async fn nothing_but_computing_works_with_extensions() {
         "SELECT * FROM pg_extension",
         "SELECT dblink('dbname=template1', 'SELECT 1')",
         "CREATE TABLE t (a int)",
-        "CREATE FUNCTION \"Schema of \"\"extensions\"\"\".f() RETURNS int LANGUAGE sql AS \
-         'SELECT 1'",
+        "CREATE FUNCTION \"Schema of \"\"extensions\"\"\".f() RETURNS int LANGUAGE sql AS '1'",
         "CREATE TABLE \"Schema of \"\"extensions\"\"\".t (a int)",
         "CREATE EXTENSION citext SCHEMA \"Schema of \"\"extensions\"\"\"",
         "DROP EXTENSION pg_trgm",

@@ -44,6 +44,7 @@ mod settings;
 mod shown;
 mod socket;
 mod stale_schema;
+mod symmetric;
 mod traced;
 mod unnamed_statement_reuse;
 mod upserted;

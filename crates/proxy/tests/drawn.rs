@@ -295,3 +295,54 @@ fn what_cannot_be_drawn_is_refused() {
         answer(&mut twins.own, "RESET ROLE").expect("it goes on");
     }
 }
+
+#[test]
+fn given_keys_may_override() {
+    for more in ["", "finisher"] {
+        let Some(mut twins) = begin(more) else { return };
+        let twins = &mut twins;
+        twins
+            .same("INSERT INTO person (id, name, age) VALUES (1, 'CANARY', 2), (7, 'CANARY b', 3)");
+        for text in [
+            "INSERT INTO visit (id, person) VALUES (5, 1)",
+            "INSERT INTO visit (id, person) OVERRIDING SYSTEM VALUE VALUES (5, 1), (6, 7) \
+             RETURNING id, person",
+            "INSERT INTO visit (id, person, at) OVERRIDING USER VALUE VALUES (5, 1, '2024-05-06'), \
+             (8, 7, NULL), (DEFAULT, 7, NULL) RETURNING id, person, at",
+            "INSERT INTO visit AS v OVERRIDING SYSTEM VALUE VALUES (12, 1, NULL), \
+             (DEFAULT, 1, NULL) ON CONFLICT (id) DO UPDATE SET at = '2020-01-01' RETURNING v.id",
+            "INSERT INTO visit (id, person) OVERRIDING SYSTEM VALUE VALUES (12, 1) \
+             ON CONFLICT (id) DO UPDATE SET at = '2020-01-02' RETURNING *",
+            "INSERT INTO seat (id, note) OVERRIDING USER VALUE VALUES (3, 'CANARY c') RETURNING *",
+            "INSERT INTO seat (id, note) OVERRIDING SYSTEM VALUE VALUES (30, 'CANARY') RETURNING *",
+            "WITH x AS (SELECT 1) INSERT INTO seat OVERRIDING USER VALUE VALUES (30, 'CANARY d') \
+             RETURNING id",
+            "INSERT INTO person (id, name) OVERRIDING USER VALUE VALUES (400, 'CANARY') \
+             RETURNING id",
+            "SELECT id, person, at FROM visit ORDER BY id",
+        ] {
+            twins.same(text);
+        }
+        let text = "INSERT INTO visit (id, person) OVERRIDING SYSTEM VALUE VALUES ($1, $2) \
+                    RETURNING person";
+        twins.same_with(text, &["77", "7"]);
+        let sent = twins.setup.tap.sent();
+        let has = |text: &[u8]| server_testkit::contains(&sent, text);
+        assert!(has(b"OVERRIDING SYSTEM VALUE") && has(b"OVERRIDING USER VALUE"));
+        let parameter = "INSERT INTO seat (id, note) OVERRIDING USER VALUE VALUES ($1, 'CANARY')";
+        let error = twins.own.prepare(parameter).expect_err("refused");
+        assert_eq!(code(&error), "0A000");
+        if more.is_empty() {
+            continue;
+        }
+        twins.same(
+            "INSERT INTO visit (id, person) OVERRIDING SYSTEM VALUE SELECT id * 1000, id FROM \
+             person WHERE name LIKE 'CANARY%' AND id < 8 RETURNING id, person",
+        );
+        twins.same("SELECT id, person, at FROM visit ORDER BY id");
+        let query =
+            "INSERT INTO visit (id, person) OVERRIDING USER VALUE SELECT id, id FROM person";
+        let error = answer(&mut twins.own, query).expect_err("refused");
+        assert_eq!(code(&error), "0A000");
+    }
+}

@@ -3,7 +3,7 @@
 mod insert;
 mod insert_targets;
 
-pub(crate) use insert::given_always;
+pub(crate) use insert::{given_always, overriding_user};
 
 use sqlparser::ast::{
     Assignment, AssignmentTarget, Delete, Expr, FromTable, ObjectName, SelectItem, TableAlias,

@@ -12,6 +12,12 @@ pub(crate) const ONLY: &str = "\u{2}only";
 /// The first part of the name of a view that is made `WITH NO DATA`.
 pub(crate) const NO_DATA: &str = "\u{2}no data";
 
+/// The first part of the name of a table whose rows come with `OVERRIDING SYSTEM VALUE`.
+pub(crate) const OVERRIDING_SYSTEM: &str = "\u{2}overriding system";
+
+/// The same for `OVERRIDING USER VALUE`.
+pub(crate) const OVERRIDING_USER: &str = "\u{2}overriding user";
+
 /// The function around the lower bound of `BETWEEN SYMMETRIC`.
 pub(crate) const SYMMETRIC: &str = "\u{2}symmetric";
 
@@ -33,6 +39,24 @@ pub(crate) fn take_only(name: &mut ObjectName) -> bool {
         name.0.remove(0);
     }
     is_marked
+}
+
+/// The mark of `OVERRIDING` in a name.
+pub(crate) fn overriding(name: &ObjectName) -> Option<&'static str> {
+    let first = name.0.first().and_then(ObjectNamePart::as_ident);
+    let first = first.filter(|_| name.0.len() > 1)?;
+    let mut marks = [OVERRIDING_SYSTEM, OVERRIDING_USER].into_iter();
+    marks.find(|mark| first.value == *mark)
+}
+
+/// Gives a name the mark of `OVERRIDING` that another one had.
+pub(crate) fn put_overriding(name: &mut ObjectName, mark: Option<&'static str>) {
+    if let Some(mark) = mark
+        && overriding(name).is_none()
+    {
+        let mark = Ident::with_quote('"', mark);
+        name.0.insert(0, ObjectNamePart::Identifier(mark));
+    }
 }
 
 /// Gives a name the mark of `ONLY`.

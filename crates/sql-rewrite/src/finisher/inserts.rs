@@ -22,8 +22,9 @@ use super::targets::{Target, Value, check_width, column_of};
 use super::writes::note_types;
 use super::{Prepared, arrays, lineage};
 use crate::analysis::{
-    Analysis, Constant, Outputs, given_always, is_default, output_list, template,
+    Analysis, Constant, Outputs, given_always, is_default, output_list, overriding_user, template,
 };
+use crate::dialect::marks;
 use crate::dialect::postgres::finisher;
 use crate::increment::{has_query, table_of};
 use crate::{
@@ -104,7 +105,7 @@ fn planned(
     if let Some(mut cells) = Cells::of(&mut source) {
         decide(&mut targets, &mut cells, (table, schema), keeps)?;
     }
-    check_always(&targets, schema)?;
+    check_always(&targets, marks::overriding(name), schema)?;
     finisher::check(&source, schema)?;
     let prepared = Prepared::new(source, None, schema)?;
     let is_plain = prepared.legs.iter().all(|leg| {
@@ -218,14 +219,26 @@ fn check_public(
 }
 
 /// `GENERATED ALWAYS`: no value is computed for such a column.
-fn check_always(targets: &[Target], schema: &Schema) -> Result<(), Refusal> {
+fn check_always(
+    targets: &[Target],
+    overriding: Option<&str>,
+    schema: &Schema,
+) -> Result<(), Refusal> {
     let mut computed = targets
         .iter()
         .filter(|target| matches!(target.value, Value::Computed));
-    let is_always = |target: &&Target| {
-        let rule = target.column.protected.map(|id| schema.column(id));
-        rule.is_some_and(ProtectedColumn::is_always)
+    let rule = |target: &Target| target.column.protected.map(|id| schema.column(id));
+    let draws = |target: &&Target| {
+        let draws = rule(target).and_then(|rule| rule.draws.as_ref());
+        draws.is_some_and(|draws| draws.is_identity)
     };
+    match overriding {
+        Some(marks::OVERRIDING_SYSTEM) => return Ok(()),
+        Some(_) if computed.clone().any(|target| draws(&target)) => return Err(overriding_user()),
+        Some(_) => return Ok(()),
+        None => {}
+    }
+    let is_always = |target: &&Target| rule(target).is_some_and(ProtectedColumn::is_always);
     match computed.find(is_always) {
         Some(target) => Err(given_always(&target.column.name)),
         None => Ok(()),

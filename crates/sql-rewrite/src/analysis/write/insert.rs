@@ -4,8 +4,8 @@
 use sqlparser::ast::Parens;
 use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
-    ConflictTarget, DoUpdate, Expr, Insert, ObjectName, OnConflict, OnConflictAction, OnInsert,
-    Query, SelectItem, SetExpr, TableAlias, TableObject, Values,
+    ConflictTarget, DoUpdate, Expr, Ident, Insert, ObjectName, OnConflict, OnConflictAction,
+    OnInsert, Query, SelectItem, SetExpr, TableAlias, TableObject, Value, Values,
 };
 use sqlstate::SqlState;
 
@@ -14,6 +14,7 @@ use super::super::{Analysis, OutColumn, Relation, Scope};
 use super::target_column;
 use crate::analysis::query_context::QueryContext;
 use crate::analysis::template;
+use crate::dialect::marks;
 use crate::{ColumnId, Dialect, Mode, Refusal, Table};
 use sql_plan::{refuse, unsupported};
 
@@ -48,9 +49,15 @@ impl Analysis<'_> {
             columns: Vec::new(),
             at: None,
         });
+        let overriding = marks::overriding(name);
         let (table, relation) = self.written(name, alias.as_ref())?;
+        marks::put_overriding(name, overriding);
         let targets = targets(table, columns, self.dialect())?;
-        self.check_always(source.as_deref(), &targets)?;
+        match overriding {
+            Some(marks::OVERRIDING_SYSTEM) => {}
+            Some(_) => self.override_given(source.as_deref_mut(), &targets)?,
+            None => self.check_always(source.as_deref(), &targets)?,
+        }
         let mut given = None;
         match source {
             Some(source) => {
@@ -158,6 +165,43 @@ impl Analysis<'_> {
             };
             if !is_default {
                 return Err(given_always(&self.column(id).column));
+            }
+        }
+        Ok(())
+    }
+
+    /// `OVERRIDING USER VALUE`: what a statement gives to identity columns is not stored.
+    fn override_given(
+        &self,
+        source: Option<&mut Query>,
+        targets: &[Option<ColumnId>],
+    ) -> Result<(), Refusal> {
+        let is_identity = |id: ColumnId| {
+            let draws = self.column(id).draws.as_ref();
+            draws.is_some_and(|draws| draws.is_identity)
+        };
+        let identities = targets.iter().enumerate();
+        let mut identities = identities
+            .filter_map(|(index, target)| target.filter(|id| is_identity(*id)).map(|_| index))
+            .peekable();
+        if identities.peek().is_none() {
+            return Ok(());
+        }
+        let Some(SetExpr::Values(values)) = source.map(|source| &mut *source.body) else {
+            return Err(overriding_user());
+        };
+        for index in identities {
+            for row in &mut values.rows {
+                let Some(value) = row.content.get_mut(index) else {
+                    continue;
+                };
+                // The type of a parameter that is not used would not be known.
+                if !matches!(value, Expr::Value(own) if !matches!(own.value, Value::Placeholder(_)))
+                    && !is_default(value)
+                {
+                    return Err(overriding_user());
+                }
+                *value = Expr::Identifier(Ident::new("DEFAULT"));
             }
         }
         Ok(())
@@ -272,7 +316,15 @@ pub(crate) fn given_always(column: &str) -> Refusal {
         "cannot insert a non-DEFAULT value into column \"{column}\""
     ))
     .with_state(SqlState::GENERATED_ALWAYS)
-    .with_hint("The proxy takes no OVERRIDING: leave the column out.")
+    .with_hint("Use OVERRIDING SYSTEM VALUE to override.")
+}
+
+/// The refusal of what is not stored by `OVERRIDING USER VALUE`.
+pub(crate) fn overriding_user() -> Refusal {
+    unsupported(
+        "OVERRIDING USER VALUE of other values than constants for a protected identity column",
+    )
+    .with_hint("Leave the column out.")
 }
 
 /// Whether each value of the rows is written out, or in a select list.

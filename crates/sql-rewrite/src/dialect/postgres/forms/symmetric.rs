@@ -19,10 +19,16 @@ pub(super) fn symmetric(words: &[Word], at: usize) -> Option<Changes> {
     }
     // A bound has no AND of its own but in parentheses, brackets and CASE (PostgreSQL, `b_expr`).
     let mut depth = 0usize;
+    let mut closed = None;
     let and = (at + 1..words.len()).find(|&next| {
         match words[next].word.as_str() {
             "(" | "case" => depth += 1,
-            ")" | "end" => depth = depth.saturating_sub(1),
+            ")" | "end" => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 && closed.is_none() {
+                    closed = Some(next);
+                }
+            }
             "and" => return depth == 0,
             _ => match words[next].text {
                 "[" => depth += 1,
@@ -33,6 +39,10 @@ pub(super) fn symmetric(words: &[Word], at: usize) -> Option<Changes> {
         false
     })?;
     let start = words[at].span.clone();
+    if words[at + 1].word == "(" && closed == Some(and - 1) {
+        // The text that is printed has them: read again, it must be the same.
+        return Some(vec![(start, format!("\"{SYMMETRIC}\""))]);
+    }
     let end = words[and].span.start;
     Some(vec![
         (start, format!("\"{SYMMETRIC}\"(")),
@@ -42,7 +52,7 @@ pub(super) fn symmetric(words: &[Word], at: usize) -> Option<Changes> {
 
 /// A printed text, with the server's syntax in place of the mark.
 pub(super) fn for_server(text: String) -> String {
-    text.replace(&format!("\"{SYMMETRIC}\"("), "SYMMETRIC (")
+    text.replace(&format!("\"{SYMMETRIC}\""), "SYMMETRIC ")
 }
 
 #[cfg(test)]
@@ -56,6 +66,11 @@ mod tests {
                 "SELECT a BETWEEN SYMMETRIC 5 AND 1 AND b",
                 "SELECT a BETWEEN \"\u{2}symmetric\"( 5 ) AND 1 AND b",
                 "SELECT a BETWEEN SYMMETRIC ( 5 ) AND 1 AND b",
+            ),
+            (
+                "SELECT a BETWEEN SYMMETRIC ((5)) AND 1",
+                "SELECT a BETWEEN \"\u{2}symmetric\" ((5)) AND 1",
+                "SELECT a BETWEEN SYMMETRIC  ((5)) AND 1",
             ),
             (
                 "SELECT 1 WHERE a not between symmetric (b AND c) + ARRAY[d AND e] AND 'x'\n'y'",
