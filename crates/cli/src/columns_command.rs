@@ -340,6 +340,7 @@ fn use_name(what: Use) -> &'static str {
         Use::Grouped => "grouped",
         Use::Sorted => "sorted",
         Use::NullTested => "tested for NULL",
+        Use::NeverNull => "never NULL",
         Use::Returned => "returned",
         Use::Fetched => "fetched for the proxy",
     }

@@ -7,6 +7,7 @@
 //! table without its name ([`statement`]).
 
 pub(crate) mod ddl;
+mod duplicates;
 pub(crate) mod finish;
 mod kinds;
 mod lax;

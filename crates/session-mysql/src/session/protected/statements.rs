@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use session_core::StatementError;
 use session_core::plans::TextPlan;
-use sql_plan::{Effects, Form, Hole, Plan, Source, Translated};
+use sql_plan::{ColumnId, Effects, Form, Hole, Plan, Source, Translated, Use};
 use sqlstate::SqlState;
 use wire_mysql::command::LongData;
 use wire_mysql::execute::{Execute, Head, NO_CURSOR, ParameterType, write};
@@ -288,8 +288,26 @@ fn fill<'a>(
         (Source::Parameter(number), Form::Sealed(column, purpose)) => {
             let bound = bound(*number)?;
             let sealed = parameter(&bound, (column, purpose), settings, &plan.loaded)?;
-            Ok((OF_SEALED, Filled::Sealed(sealed)))
+            match sealed {
+                None if is_never_null(plan, column) => Err(null_is_ignored(plan, column)),
+                sealed => Ok((OF_SEALED, Filled::Sealed(sealed))),
+            }
         }
         _ => Ok((OF_SEALED, Filled::Sealed(literal(hole, &plan.loaded)?))),
     }
+}
+
+/// Whether the server would store an empty value in the place of NULL.
+fn is_never_null(plan: &TextPlan, column: ColumnId) -> bool {
+    let mut planned = plan.planned.iter();
+    planned.any(|one| one.plan.effects().uses.contains(&(column, Use::NeverNull)))
+}
+
+fn null_is_ignored(plan: &TextPlan, column: ColumnId) -> StatementError {
+    let own = plan.loaded.schema.column(column);
+    StatementError::unsupported(format!(
+        "INSERT IGNORE of NULL into protected column {}.{}, which is NOT NULL",
+        own.table, own.column
+    ))
+    .hint("Leave IGNORE out, or pass a value.")
 }
