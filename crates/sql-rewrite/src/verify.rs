@@ -20,6 +20,7 @@
 mod computed;
 mod conflicts;
 mod expression;
+mod information;
 mod inserted;
 mod label;
 mod merged;
@@ -72,6 +73,8 @@ impl From<Doubt> for Refusal {
 pub fn is_of_second_proof(message: &str) -> bool {
     message.contains(REFUSED)
 }
+
+pub(crate) use information::check_information;
 
 /// Proves a plan for a statement that reads or writes rows.
 pub(crate) fn check(plan: &Plan, schema: &Schema) -> Result<(), Doubt> {

@@ -170,7 +170,8 @@ fn what_is_read_in_other_ways_is_refused() {
         ("UPDATE IGNORE person SET id = 2", "key word"),
         ("REPLACE DELAYED person VALUES (1, 'x', 2)", "key word"),
         (
-            "INSERT INTO person (id, name) SELECT id, note FROM plain ON DUPLICATE KEY UPDATE id = 2",
+            "INSERT INTO person (id, name) SELECT id, note FROM plain ON DUPLICATE KEY UPDATE id = \
+             2",
             "ON DUPLICATE",
         ),
         ("SELECT name INTO @v FROM person", "character"),

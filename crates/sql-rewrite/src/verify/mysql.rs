@@ -10,7 +10,7 @@ use crate::{
 };
 use sqlparser::ast::{
     Assignment, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    GroupByExpr, LimitClause, SetExpr, Statement, TableObject, Value,
+    GroupByExpr, LimitClause, OrderByExpr, SetExpr, Statement, TableObject, Value,
 };
 
 /// Checks that the server compares a sealed value as it would compare the value: by a form that
@@ -177,6 +177,35 @@ impl Verifier<'_, '_> {
         checked
     }
 
+    /// Checks which rows are written: the first ones by values in clear, or by sealed ones that are
+    /// sorted as their values are.
+    pub(super) fn first_rows(
+        &mut self,
+        order_by: &[OrderByExpr],
+        limit: Option<&Expr>,
+        scope: &Scope,
+    ) -> Result<(), Doubt> {
+        let is_mysql = matches!(self.dialect(), Dialect::MySql(_));
+        if !is_mysql && (!order_by.is_empty() || limit.is_some()) {
+            return Err(Doubt("a clause of another dialect".to_owned()));
+        }
+        for key in order_by {
+            let label = self.label(&key.expr, scope)?;
+            let mode = label
+                .sealed
+                .map(|own| self.labels.schema.column(own.column).mode);
+            if mode.is_some_and(|mode| mode != Mode::Order) {
+                return Err(Doubt("rows are sorted by what has no order".to_owned()));
+            }
+        }
+        if let Some(limit) = limit {
+            let label = self.label(limit, scope)?;
+            let label = self.in_clear(label)?;
+            self.labels.make_public(&label);
+        }
+        Ok(())
+    }
+
     /// The label of `VALUES(column)`. None: it is another call.
     pub(super) fn proposed(&mut self, call: &Function) -> Result<Option<Label>, Doubt> {
         let Some(given) = &self.proposed else {
@@ -212,9 +241,9 @@ impl Verifier<'_, '_> {
     }
 }
 
-/// Checks that an `INSERT IGNORE` has a value for each protected column that is NOT NULL: the server
-/// would store an empty one in the place of NULL. Of a parameter, the plan says that it is looked
-/// at.
+/// Checks that an `INSERT IGNORE` has a value for each protected column that is NOT NULL: the
+/// server would store an empty one in the place of NULL. Of a parameter, the plan says that it is
+/// looked at.
 pub(super) fn check_ignored(
     translated: &Translated,
     effects: &Effects,

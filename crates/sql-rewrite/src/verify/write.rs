@@ -182,6 +182,7 @@ impl Verifier<'_, '_> {
         }
         self.assignments(&update.assignments, &table, &scope)?;
         self.condition(update.selection.as_ref(), &scope)?;
+        self.first_rows(&update.order_by, update.limit.as_ref(), &scope)?;
         self.returning(update.returning.as_deref(), &scope)
     }
 
@@ -201,6 +202,7 @@ impl Verifier<'_, '_> {
             self.joined(joined, &mut scope)?;
         }
         self.condition(delete.selection.as_ref(), &scope)?;
+        self.first_rows(&delete.order_by, delete.limit.as_ref(), &scope)?;
         self.returning(delete.returning.as_deref(), &scope)
     }
 

@@ -7,6 +7,8 @@ use super::differential::{Answer, as_text, prepared};
 use super::lab::{Lab, connect};
 use server_testkit::mysql::Brand;
 
+mod stored;
+
 const RULES: &str = "
 [keys]
 file = \"columns.key\"
@@ -138,7 +140,7 @@ impl Draw {
 
     fn statement(&mut self) -> String {
         let key = self.key();
-        match self.below(16) {
+        match self.below(19) {
             0..=2 => format!("INSERT INTO account VALUES ({})", self.account()),
             3 => format!(
                 "INSERT INTO entry VALUES ({}, '{}', {}, {}, '{} 0{}:00:00.5')",
@@ -186,7 +188,23 @@ impl Draw {
                 self.decimal(),
                 self.range()
             ),
-            _ => format!("UPDATE entry SET number = {} WHERE {key}", self.below(40)),
+            15 => format!("UPDATE entry SET number = {} WHERE {key}", self.below(40)),
+            16 => format!(
+                "UPDATE account SET seen = seen + 1, level = {} WHERE {} ORDER BY seen, level \
+                 DESC, lowest, opened",
+                self.below(60_000),
+                self.range()
+            ),
+            17 => format!(
+                "UPDATE entry SET amount = {} WHERE {key} ORDER BY number LIMIT 1",
+                self.decimal()
+            ),
+            // Those that are first are the same, if they have nothing but that.
+            _ => format!(
+                "DELETE FROM entry WHERE {key} ORDER BY number {} LIMIT {}",
+                self.of(&["", "DESC"]),
+                self.below(3)
+            ),
         }
     }
 
@@ -236,99 +254,10 @@ impl Draw {
         (plain, vec![])
     }
 
-    /// An `INSERT` over rows that may be there, and its parameters.
-    fn stored(&mut self) -> (String, Vec<Value>) {
-        let (one, other) = (self.account(), self.account());
-        let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
-        let plain = match self.below(12) {
-            0 => format!(
-                "INSERT INTO account VALUES ({one}), ({other}) ON DUPLICATE KEY UPDATE seen = \
-                 seen + 1 + VALUES(seen), level = VALUES(level), holder = 'Eve', paid = 3.5"
-            ),
-            1 => format!(
-                "INSERT INTO account VALUES ({one}) ON DUPLICATE KEY UPDATE account.seen = \
-                 account.seen + 1, lowest = lowest, opened = DEFAULT, code = VALUES(`code`)"
-            ),
-            // The same values count as none that changes.
-            2 => {
-                let (bank, code) = (self.bank(), self.code());
-                format!(
-                    "INSERT INTO account (bank, code, level) VALUES ({bank}, '{code}', 7) ON \
-                     DUPLICATE KEY UPDATE level = VALUES (level), kind = 'x'"
-                )
-            }
-            3 => format!("REPLACE INTO account VALUES ({one}), ({other})"),
-            4 => format!(
-                "REPLACE account SET bank = {}, code = '{}', seen = {}",
-                self.bank(),
-                self.code(),
-                self.below(1 << 30)
-            ),
-            5 => format!("INSERT IGNORE INTO account VALUES ({one}), ({other}), ({one})"),
-            6 => format!(
-                "INSERT IGNORE entry (bank, code, number, amount) VALUES ({}, '{}', {}, {})",
-                self.bank(),
-                self.code(),
-                self.below(50),
-                self.decimal()
-            ),
-            7 => format!(
-                "INSERT INTO entry (bank, code, number, moved) SELECT bank, code, {}, NULL FROM \
-                 account WHERE {} AND seen < 5",
-                self.below(50),
-                self.range()
-            ),
-            8 => format!(
-                "REPLACE INTO entry (number, code, bank, moved) SELECT e.number, a.code, a.bank, \
-                 e.moved FROM account a JOIN entry e ON a.bank = e.bank AND a.code = e.code WHERE \
-                 a.{}",
-                self.range()
-            ),
-            9 => {
-                return (
-                    "INSERT INTO account (bank, code, times, seen) VALUES (?, ?, ?, ?) ON \
-                     DUPLICATE KEY UPDATE times = ?, seen = seen + ?, kind = ?"
-                        .to_owned(),
-                    vec![
-                        Value::Int(self.bank() as i64),
-                        text(self.code()),
-                        Value::Int(self.below(50) as i64),
-                        Value::Int(1),
-                        Value::NULL,
-                        Value::Int(1 + self.below(5) as i64),
-                        text(self.of(&["x", "ü", "toolong"])),
-                    ],
-                );
-            }
-            10 => {
-                return (
-                    "INSERT IGNORE INTO account (bank, code, holder) VALUES (?, ?, ?), (?, ?, ?)"
-                        .to_owned(),
-                    (0..2)
-                        .flat_map(|_| {
-                            [
-                                Value::Int(self.bank() as i64),
-                                text(self.code()),
-                                text(self.of(&["Ann", "Zoe"])),
-                            ]
-                        })
-                        .collect(),
-                );
-            }
-            _ => format!(
-                "INSERT INTO account (bank, code, level, seen) SELECT 2, code, level, seen FROM \
-                 account WHERE bank = {} AND {}",
-                self.bank(),
-                self.range()
-            ),
-        };
-        (plain, vec![])
-    }
-
     /// An `UPDATE` by old values, and its parameters.
     fn increment(&mut self) -> (String, Vec<Value>) {
         let key = self.key();
-        match self.below(12) {
+        match self.below(13) {
             0 => (
                 format!("UPDATE account SET times = times + 1 WHERE {key}"),
                 vec![],
@@ -360,8 +289,9 @@ impl Draw {
             ),
             4..=6 => (self.wrong_increment(&key), vec![]),
             7 | 8 => self.increment_by_parameters(),
-            9 => ("BEGIN".to_owned(), vec![]),
-            10 => ("COMMIT".to_owned(), vec![]),
+            9 => self.increment_if(&key),
+            10 => ("BEGIN".to_owned(), vec![]),
+            11 => ("COMMIT".to_owned(), vec![]),
             _ => ("ROLLBACK".to_owned(), vec![]),
         }
     }

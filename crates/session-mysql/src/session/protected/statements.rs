@@ -6,6 +6,7 @@ use std::sync::Arc;
 use session_core::StatementError;
 use session_core::plans::TextPlan;
 use sql_plan::{ColumnId, Effects, Form, Hole, Plan, Source, Translated, Use};
+use sql_rewrite::mysql::shown::Described;
 use sqlstate::SqlState;
 use wire_mysql::command::LongData;
 use wire_mysql::execute::{Execute, Head, NO_CURSOR, ParameterType, write};
@@ -28,6 +29,8 @@ pub(super) enum Kind {
     Passes(Effects),
     /// The text of a plan, and the hole of each of its parameters.
     Planned(Arc<TextPlan>, Vec<usize>),
+    /// The client's own text, whose answer shows how a table is declared.
+    Described(Box<Described>),
 }
 
 /// A statement that the client has prepared.
@@ -61,7 +64,7 @@ impl Prepared {
     /// How many parameters the client's text has.
     pub(super) fn parameters(&self) -> usize {
         match &self.kind {
-            Kind::Passes(_) => 0,
+            Kind::Passes(_) | Kind::Described(_) => 0,
             Kind::Planned(plan, _) => translated(plan).map_or(0, |own| own.parameter_types.len()),
         }
     }

@@ -125,6 +125,26 @@ fn rows_that_are_there_get_what_is_sealed() {
     );
 }
 
+#[test]
+fn first_rows_are_those_of_the_order_of_values() {
+    assert_proved("UPDATE person SET name = {name} ORDER BY id LIMIT {1}", &[]);
+    assert_proved(
+        "DELETE FROM person WHERE id = 5 ORDER BY id DESC LIMIT 3",
+        &[],
+    );
+    for text in [
+        "DELETE FROM person ORDER BY name LIMIT 1",
+        "UPDATE person SET id = 1 ORDER BY name",
+        "DELETE FROM person LIMIT {name}",
+    ] {
+        assert_refused(text, &[]);
+    }
+    let text = "DELETE FROM public.person ORDER BY name LIMIT 1";
+    let mut schema = of_mysql();
+    schema.protected[0].mode = crate::Mode::Order;
+    assert_eq!(proved_for(&schema, text, &[]), Ok(()));
+}
+
 /// Says whether an `INSERT IGNORE` over a column that is NOT NULL is proved, with this change.
 fn ignored(
     text: &str,
@@ -324,4 +344,63 @@ fn a_row_is_written_where_it_has_what_was_computed_from() {
     for (number, said) in said.iter().enumerate() {
         assert!(said.is_err(), "defect {number}");
     }
+}
+
+#[test]
+fn a_question_to_information_schema_is_sent_as_it_came() {
+    use crate::{Form, Hole, Source, Template, Translated};
+    let sent = |text: &str| {
+        let mut pieces = Vec::new();
+        let mut holes = Vec::new();
+        for (index, part) in text.split('?').enumerate() {
+            if index > 0 {
+                pieces.push(crate::Piece::Hole(holes.len()));
+                holes.push(Hole {
+                    source: Source::Parameter(holes.len()),
+                    form: Form::Plain,
+                });
+            }
+            pieces.push(crate::Piece::Text(part.to_owned()));
+        }
+        Translated {
+            template: Template { pieces },
+            parameter_types: vec![None; holes.len()],
+            holes,
+            outputs: Vec::new(),
+            locks: None,
+        }
+    };
+    let check =
+        |text: &str, to: &str| super::super::check_information(text, &sent(to), MySql::default());
+    let query = "(SELECT COLUMN_NAME AS COLUMN_NAME FROM information_schema.columns)";
+    let text = "SELECT column_name FROM information_schema.`Columns` WHERE table_name = ? LIMIT 7";
+    let other = |from: &str, to: &str| {
+        let good =
+            format!("SELECT column_name FROM {query} AS `Columns` WHERE table_name = ? LIMIT 7");
+        check(text, &good.replace(from, to))
+    };
+    assert_eq!(other("", ""), Ok(()));
+    for (from, to) in [
+        ("SELECT column_name FROM", "SELECT column_type FROM"),
+        ("LIMIT 7", ""),
+        ("LIMIT 7", "LIMIT 70"),
+        (" AS `Columns`", " AS other"),
+        ("FROM information_schema.columns)", "FROM shop.person)"),
+        (
+            "FROM information_schema.columns)",
+            "FROM information_schema.columns JOIN shop.person)",
+        ),
+        (
+            "FROM information_schema.columns)",
+            "FROM information_schema.tables)",
+        ),
+        ("(SELECT COLUMN_NAME AS", "(SELECT ? AS"),
+        ("table_name = ?", "table_name = 'person'"),
+        (query, "shop.person"),
+    ] {
+        assert!(other(from, to).is_err(), "{from} {to}");
+    }
+    let mut sealed = sent(text);
+    sealed.holes[0].form = Form::Sealed(NAME, crate::Purpose::Match);
+    assert!(super::super::check_information(text, &sealed, MySql::default()).is_err());
 }

@@ -1,11 +1,11 @@
 //! The forms of `INSERT`, `UPDATE` and `DELETE` whose tree is the server's own.
 
 use sqlparser::ast::{
-    Assignment, AssignmentTarget, Delete, FromTable, Insert, OnInsert, Query, SetExpr, TableObject,
-    Update,
+    Assignment, AssignmentTarget, Delete, Expr, FromTable, Insert, OnInsert, OrderByExpr, Query,
+    SetExpr, TableObject, Update,
 };
 
-use super::{Checked, duplicates, form, of_factor, of_object, of_query, of_value};
+use super::{Checked, duplicates, form, of_count, of_factor, of_object, of_query, of_value};
 
 pub(super) fn of_insert(insert: &Insert) -> Checked {
     let Insert {
@@ -104,14 +104,15 @@ pub(super) fn of_update(update: &Update) -> Checked {
         output: None,
         or: None,
         order_by,
-        limit: None,
+        limit,
     } = update
     else {
-        return form("UPDATE of this form (LIMIT, RETURNING)");
+        return form("UPDATE of this form (RETURNING)");
     };
-    if !optimizer_hints.is_empty() || !table.joins.is_empty() || !order_by.is_empty() {
-        return form("UPDATE of several tables, or with ORDER BY");
+    if !optimizer_hints.is_empty() || !table.joins.is_empty() {
+        return form("UPDATE of several tables");
     }
+    of_first(order_by, limit.as_ref())?;
     of_factor(&table.relation)?;
     of_assignments(assignments)?;
     selection.iter().try_for_each(of_value)
@@ -138,20 +139,35 @@ pub(super) fn of_delete(delete: &Delete) -> Checked {
         returning: None,
         output: None,
         order_by,
-        limit: None,
+        limit,
     } = delete
     else {
-        return form("DELETE of this form (LIMIT, RETURNING, several tables)");
+        return form("DELETE of this form (RETURNING, several tables)");
     };
     let [one] = &from[..] else {
         return form("DELETE of several tables");
     };
-    if !optimizer_hints.is_empty() || !tables.is_empty() || !order_by.is_empty() {
-        return form("DELETE of several tables, or with ORDER BY");
+    if !optimizer_hints.is_empty() || !tables.is_empty() {
+        return form("DELETE of several tables");
     }
+    of_first(order_by, limit.as_ref())?;
     if !one.joins.is_empty() {
         return form("DELETE of several tables");
     }
     of_factor(&one.relation)?;
     selection.iter().try_for_each(of_value)
+}
+
+/// `ORDER BY` and `LIMIT` of rows that are written.
+fn of_first(order_by: &[OrderByExpr], limit: Option<&Expr>) -> Checked {
+    for key in order_by {
+        // A number would be the place of an output, and there is none.
+        if matches!(&key.expr, Expr::Value(_) | Expr::Nested(_))
+            || key.options.nulls_first.is_some()
+        {
+            return form("ORDER BY of this form");
+        }
+        of_value(&key.expr)?;
+    }
+    limit.map_or(Ok(()), of_count)
 }
