@@ -8,12 +8,13 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::{Parser, Subcommand};
 use comfy_table::{ContentArrangement, Table, TableStyle};
-use configuration::{Parts, Protocol, ProxyConfig};
+use configuration::{Parts, Protocol};
 use sql_plan::{DEFAULT_SCHEMA, Use};
 use sql_rewrite::explain::{self, ColumnReport, How, Learnt, Place, StatementReport};
 use sql_rewrite::{Answer, QUERIES, Schema};
 
 mod guards;
+mod mysql;
 mod queries;
 mod server;
 mod suggest;
@@ -31,8 +32,9 @@ pub struct Args {
 enum Command {
     /// Check the rules against themselves, and against the server
     ///
-    /// The server is that of the variable STRONGROOM_DATABASE_URL (postgres://USER@HOST/DATABASE),
-    /// by TLS where the configuration has [proxy.server_tls].
+    /// The server is that of the variable STRONGROOM_DATABASE_URL (postgres://USER@HOST/DATABASE,
+    /// or mysql://… with protocol = "mysql"), by TLS where the configuration has
+    /// [proxy.server_tls].
     /// Without it the rules are checked against themselves only.
     Check(FileArgs),
     /// Tell what works on each column and where, and what somebody who reads the server learns
@@ -97,6 +99,9 @@ fn check(args: &FileArgs) -> anyhow::Result<ExitCode> {
     let Some(parts) = read_parts(&args.config)? else {
         return Ok(ExitCode::FAILURE);
     };
+    if is_mysql(&parts) {
+        return mysql::check(&parts);
+    }
     let count = parts.columns.count();
     let Some(answers) = server::ask(&args.config, &parts)? else {
         writeln!(
@@ -124,6 +129,12 @@ fn guard(args: &FileArgs) -> anyhow::Result<ExitCode> {
     let Some(parts) = read_parts(&args.config)? else {
         return Ok(ExitCode::FAILURE);
     };
+    if is_mysql(&parts) {
+        bail!(
+            "before MySQL and MariaDB the proxy adds the guard itself when a table is created \
+             through it"
+        );
+    }
     let Some(mut client) = server::connect(&args.config, &parts)? else {
         bail!("set {DATABASE_URL} to the server whose tables are to be guarded");
     };
@@ -184,27 +195,28 @@ fn tell_fit(schema: &Schema, count: usize, wants_guards: bool) -> anyhow::Result
     Ok(ExitCode::SUCCESS)
 }
 
+/// Whether the proxy of a configuration stands before MySQL or MariaDB.
+fn is_mysql(parts: &Parts) -> bool {
+    let proxy = parts.proxy.as_ref();
+    proxy.is_some_and(|proxy| proxy.protocol == Protocol::Mysql)
+}
+
 /// Reads a configuration with rules; `None` if they contradict each other, which has then been
 /// reported. The whole file is parsed as the proxy does, so that a misspelt rule is an error.
 fn read_parts(path: &Path) -> anyhow::Result<Option<Parts>> {
     let parts: Parts = configuration::read_toml(path)?;
-    if let Some(ProxyConfig {
-        protocol: Protocol::Mysql,
-        ..
-    }) = parts.proxy
-    {
-        bail!(
-            "{}: these commands know PostgreSQL only. Before MySQL and MariaDB the proxy itself \
-             checks the rules when it starts, and tells its log what does not fit the server",
-            path.display()
-        );
-    }
-    let has_finisher = parts.finish.is_some();
-    if let Err(errors) = sql_rewrite::check_rules(&parts.columns, has_finisher) {
-        for error in &errors {
-            writeln!(io::stderr(), "strongroom: {}: {error}", path.display())?;
+    if is_mysql(&parts) {
+        if !mysql::are_known(path, &parts)? {
+            return Ok(None);
         }
-        return Ok(None);
+    } else {
+        let has_finisher = parts.finish.is_some();
+        if let Err(errors) = sql_rewrite::check_rules(&parts.columns, has_finisher) {
+            for error in &errors {
+                writeln!(io::stderr(), "strongroom: {}: {error}", path.display())?;
+            }
+            return Ok(None);
+        }
     }
     if let Some(keys) = &parts.keys {
         keys.source().context("[keys]")?;
@@ -222,17 +234,27 @@ fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     let Some(parts) = read_parts(&args.file.config)? else {
         return Ok(ExitCode::FAILURE);
     };
-    let answers = match server::ask(&args.file.config, &parts)? {
-        Some(answers) => answers,
-        None => {
-            // The default search path of a server.
-            let mut answers = vec![Answer::new(); QUERIES.len()];
-            answers[0].push(vec![Some(DEFAULT_SCHEMA.to_owned())]);
-            answers
+    let (schema, errors, has_tables) = match is_mysql(&parts) {
+        true => {
+            let (mut schema, has_tables) = mysql::schema_anyway(&parts)?;
+            let errors = std::mem::take(&mut schema.unfit);
+            (schema, errors, has_tables)
+        }
+        false => {
+            let answers = match server::ask(&args.file.config, &parts)? {
+                Some(answers) => answers,
+                None => {
+                    // The default search path of a server.
+                    let mut answers = vec![Answer::new(); QUERIES.len()];
+                    answers[0].push(vec![Some(DEFAULT_SCHEMA.to_owned())]);
+                    answers
+                }
+            };
+            let (mut schema, errors) = Schema::build_anyway(&parts.columns, &answers);
+            schema.catalogue.finisher.is_there = parts.finish.is_some();
+            (schema, errors, !answers[1].is_empty())
         }
     };
-    let (mut schema, errors) = Schema::build_anyway(&parts.columns, &answers);
-    schema.catalogue.finisher.is_there = parts.finish.is_some();
     let mut output = io::stdout().lock();
     if !errors.is_empty() {
         writeln!(
@@ -249,7 +271,7 @@ fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
         output.write_all(column_text(&report).as_bytes())?;
     }
     if let Some(path) = &args.queries {
-        if answers[1].is_empty() {
+        if !has_tables {
             writeln!(
                 output,
                 "No tables are known, so statements over protected ones are refused. Name a \
@@ -340,6 +362,7 @@ fn use_name(what: Use) -> &'static str {
         Use::Grouped => "grouped",
         Use::Sorted => "sorted",
         Use::NullTested => "tested for NULL",
+        Use::NeverNull => "never NULL",
         Use::Returned => "returned",
         Use::Fetched => "fetched for the proxy",
     }

@@ -127,6 +127,8 @@ pub enum Use {
     Sorted,
     /// Finds rows that are NULL, or counts those that are not.
     NullTested,
+    /// Would store an empty value in the place of NULL (`INSERT IGNORE`): a new one is not NULL.
+    NeverNull,
     /// Returns them for the client.
     Returned,
     /// Returns them to the proxy, which computes with them.

@@ -311,6 +311,7 @@ fn told(what: Use, rule: &ProtectedColumn) -> String {
         (Use::Paired | Use::Grouped, _) => "which rows have the same value",
         (Use::Sorted, _) => "the order of the rows",
         (Use::NullTested, _) => "which rows have NULL",
+        (Use::NeverNull, _) => "that the rows have no NULL",
         (Use::Returned, _) => "which rows are read",
         (Use::Fetched, _) => "which rows are read, not what is looked for in them",
     };

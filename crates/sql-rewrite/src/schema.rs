@@ -275,6 +275,8 @@ pub struct CatalogueFacts {
     pub finisher: FinisherFacts,
     /// Collations of tables, by schema and name (MySQL).
     pub collations: HashMap<(String, String), String>,
+    /// Names of the unique keys of tables, by schema and name, in their order (MySQL).
+    pub unique_key_names: HashMap<(String, String), Vec<String>>,
 }
 
 /// What is needed to leave queries to a finisher.

@@ -20,6 +20,7 @@
 mod computed;
 mod conflicts;
 mod expression;
+mod information;
 mod inserted;
 mod label;
 mod merged;
@@ -73,11 +74,14 @@ pub fn is_of_second_proof(message: &str) -> bool {
     message.contains(REFUSED)
 }
 
+pub(crate) use information::check_information;
+
 /// Proves a plan for a statement that reads or writes rows.
 pub(crate) fn check(plan: &Plan, schema: &Schema) -> Result<(), Doubt> {
     match plan {
         Plan::Pass(_) => Ok(()),
-        Plan::One(translated, _) => {
+        Plan::One(translated, effects) => {
+            mysql::check_ignored(translated, effects, schema)?;
             let wider = translated.locks.iter().find_map(|own| own.wider.as_deref());
             let mut all = [Some(translated), wider].into_iter().flatten();
             all.try_for_each(|one| check_translated(one, schema))
@@ -340,6 +344,8 @@ struct Verifier<'v, 's> {
     holes: &'v [Hole],
     /// Whether computed values come as arrays, also in clear.
     takes_arrays: bool,
+    /// What an `INSERT` would have stored in a row that is there.
+    proposed: Option<Columns>,
     /// Common table expressions in sight, the innermost last.
     ctes: Vec<(String, Columns)>,
     /// Places of the expressions that have had a label.
@@ -356,6 +362,7 @@ impl<'v, 's> Verifier<'v, 's> {
             labels,
             holes,
             takes_arrays: false,
+            proposed: None,
             ctes: Vec::new(),
             seen: HashSet::new(),
         }

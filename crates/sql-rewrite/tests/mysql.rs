@@ -167,10 +167,11 @@ fn what_is_read_in_other_ways_is_refused() {
         ("SELECT id+1 FROM person", "has no name"),
         ("SELECT id+1 FROM person WHERE id + 1 > 2", "has no name"),
         ("SELECT id+1, (id + 1) FROM person", "has no name"),
-        ("INSERT IGNORE INTO person VALUES (1, 'x', 2)", "key word"),
-        ("REPLACE INTO person VALUES (1, 'x', 2)", "REPLACE"),
+        ("UPDATE IGNORE person SET id = 2", "key word"),
+        ("REPLACE DELAYED person VALUES (1, 'x', 2)", "key word"),
         (
-            "INSERT INTO person VALUES (1, 'x', 2) ON DUPLICATE KEY UPDATE id = 2",
+            "INSERT INTO person (id, name) SELECT id, note FROM plain ON DUPLICATE KEY UPDATE id = \
+             2",
             "ON DUPLICATE",
         ),
         ("SELECT name INTO @v FROM person", "character"),

@@ -5,6 +5,7 @@ mod canary;
 mod differential;
 mod drawn;
 mod dump;
+mod inserted;
 mod lab;
 mod refusals;
 mod sessions;

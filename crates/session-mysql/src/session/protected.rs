@@ -29,6 +29,7 @@ use crate::refusal::Refusal;
 mod carried;
 mod columns;
 mod describing;
+mod duplicates;
 mod errors;
 mod fetching;
 mod fill;
@@ -260,7 +261,12 @@ impl Protected {
             },
             Work::Replying(reply, changes_schema) => {
                 let changes_schema = *changes_schema;
-                let taken = reply.take(packet, capabilities, reach.status, reach.to_client);
+                let status = &mut *reach.status;
+                let taken = reply.take(
+                    packet,
+                    (capabilities, status, &self.settings),
+                    reach.to_client,
+                );
                 if reply.is_damaged {
                     add(&self.view.shared().counters().values_damaged, 1);
                 }

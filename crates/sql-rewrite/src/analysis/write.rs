@@ -6,8 +6,8 @@ mod insert_targets;
 pub(crate) use insert::{given_always, overriding_user};
 
 use sqlparser::ast::{
-    Assignment, AssignmentTarget, Delete, Expr, FromTable, ObjectName, SelectItem, TableAlias,
-    TableFactor, TableWithJoins, Update, UpdateTableFromKind,
+    Assignment, AssignmentTarget, Delete, Expr, FromTable, ObjectName, OrderByExpr, SelectItem,
+    TableAlias, TableFactor, TableWithJoins, Update, UpdateTableFromKind,
 };
 use sqlstate::SqlState;
 
@@ -116,14 +116,11 @@ impl<'s> Analysis<'s> {
             output: None,
             or: None,
             order_by,
-            limit: None,
+            limit,
         } = update
         else {
             return Err(unsupported("a clause of another dialect"));
         };
-        if !order_by.is_empty() {
-            return Err(unsupported("UPDATE … ORDER BY"));
-        }
         let (found, relation) = self.written_factor(table)?;
         let mut scope = Scope::of(vec![relation], outer, self.dialect());
         match from {
@@ -141,7 +138,27 @@ impl<'s> Analysis<'s> {
         if let Some(condition) = selection {
             self.plain(condition, &scope)?;
         }
+        self.first_rows(order_by, limit.as_mut(), &scope)?;
         self.returning(returning.as_mut(), &scope)
+    }
+
+    /// `ORDER BY` and `LIMIT` of rows that are written, which only MySQL has.
+    fn first_rows(
+        &mut self,
+        order_by: &mut [OrderByExpr],
+        limit: Option<&mut Expr>,
+        scope: &Scope,
+    ) -> Result<(), Refusal> {
+        if order_by.is_empty() && limit.is_none() {
+            return Ok(());
+        }
+        if !matches!(self.dialect(), Dialect::MySql(_)) {
+            return Err(unsupported("ORDER BY or LIMIT of rows that are written"));
+        }
+        for key in order_by {
+            self.sort_key(key, scope)?;
+        }
+        limit.map_or(Ok(()), |limit| self.plain(limit, scope))
     }
 
     pub fn assignments(
@@ -250,7 +267,7 @@ impl<'s> Analysis<'s> {
             returning,
             output: None,
             order_by,
-            limit: None,
+            limit,
         } = delete
         else {
             return Err(unsupported("a clause of another dialect"));
@@ -258,7 +275,7 @@ impl<'s> Analysis<'s> {
         let [table] = from.as_mut_slice() else {
             return Err(unsupported("DELETE of several tables"));
         };
-        if !tables.is_empty() || !order_by.is_empty() {
+        if !tables.is_empty() {
             return Err(unsupported("a DELETE of another dialect"));
         }
         let (_, relation) = self.written_factor(table)?;
@@ -269,6 +286,7 @@ impl<'s> Analysis<'s> {
         if let Some(condition) = selection {
             self.plain(condition, &scope)?;
         }
+        self.first_rows(order_by, limit.as_mut(), &scope)?;
         self.returning(returning.as_mut(), &scope)
     }
 

@@ -7,7 +7,10 @@
 //! table without its name ([`statement`]).
 
 pub(crate) mod ddl;
+mod duplicates;
+pub mod entries;
 pub(crate) mod finish;
+mod information;
 mod kinds;
 mod lax;
 pub(crate) mod lexer;
@@ -73,6 +76,18 @@ pub enum ModeError {
 }
 
 impl MySql {
+    /// A server by its version, as `@@version` has it.
+    pub fn of_version(version: &str, folds_tables: bool) -> Self {
+        let digits = version.split(|letter: char| !letter.is_ascii_digit());
+        let parts = digits.take(3).map(|part| part.parse().unwrap_or(0_u32));
+        Self {
+            is_mariadb: version.to_ascii_lowercase().contains("mariadb"),
+            version: parts.fold(0, |all, part| all * 100 + part.min(99)),
+            folds_tables,
+            ..Self::default()
+        }
+    }
+
     /// The same server in an SQL mode, as `@@sql_mode` has it.
     ///
     /// # Errors

@@ -384,6 +384,9 @@ impl Verifier<'_, '_> {
         if !matches!(parameters, FunctionArguments::None) {
             return Err(Doubt("a function of another dialect".to_owned()));
         }
+        if let Some(label) = self.proposed(function)? {
+            return Ok(label);
+        }
         if let Some(filter) = filter {
             let label = self.label(filter, scope)?;
             self.in_clear(label)?;

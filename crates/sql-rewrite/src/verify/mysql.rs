@@ -1,12 +1,17 @@
 //! What is proved of plans for MySQL and MariaDB alone.
 
-use super::Doubt;
-use super::label::Label;
+use super::label::{Label, Sealed};
+use super::names::{Columns, Relation, Scope};
+use super::{Doubt, Verifier};
 use crate::{
-    AggregateFunction, Current, Dialect, Expression, Finish, Form, Hole, Mode, OutputKind,
-    ProtectedColumn, Purpose, ReadModifyWrite, Schema, Source,
+    AggregateFunction, ColumnId, Current, Dialect, Effects, Expression, Finish, Form, Hole,
+    Literal, Mode, OutputKind, ProtectedColumn, Purpose, ReadModifyWrite, Schema, Source,
+    Translated, Use,
 };
-use sqlparser::ast::{BinaryOperator, Expr, GroupByExpr, LimitClause, SetExpr, Statement, Value};
+use sqlparser::ast::{
+    Assignment, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    GroupByExpr, LimitClause, OrderByExpr, SetExpr, Statement, TableObject, Value,
+};
 
 /// Checks that the server compares a sealed value as it would compare the value: by a form that
 /// equal values share, or that is sorted as they are. A value that the server itself gave for the
@@ -131,6 +136,174 @@ fn names(column: &Expr, number: Option<usize>, modify: &ReadModifyWrite, schema:
     let read = modify.current.get(number).and_then(|own| own.sealed());
     let last = parts.last().map(|name| schema.dialect.fold(name));
     read.is_some_and(|read| last.as_ref() == Some(&schema.column(read).column))
+}
+
+impl Verifier<'_, '_> {
+    /// Checks what becomes of a row that is there, where the statement gives these columns values.
+    pub(super) fn on_duplicate(
+        &mut self,
+        assignments: &[Assignment],
+        (written, table, given): (&Relation, &Columns, Vec<(Option<String>, Label)>),
+        outer: Option<&Scope>,
+    ) -> Result<(), Doubt> {
+        if !matches!(self.dialect(), Dialect::MySql(_)) {
+            return Err(Doubt("ON DUPLICATE KEY".to_owned()));
+        }
+        let scope = Scope {
+            relations: vec![Relation {
+                name: written.name.clone(),
+                columns: table.clone(),
+            }],
+            outer,
+        };
+        if table.others.is_some() {
+            return Err(Doubt("columns are not known".to_owned()));
+        }
+        // Of a protected column that is NOT NULL and given no value, MariaDB makes up an empty one.
+        let mut known = given;
+        for (name, label) in &table.known {
+            let is_given = known.iter().any(|(own, _)| own == name);
+            let is_made_up = |own: Sealed| self.labels.schema.column(own.column).not_null;
+            if !is_given && !label.sealed.is_some_and(is_made_up) {
+                known.push((name.clone(), label.clone()));
+            }
+        }
+        self.proposed = Some(Columns {
+            known,
+            others: None,
+        });
+        let checked = self.assignments(assignments, table, &scope);
+        self.proposed = None;
+        checked
+    }
+
+    /// Checks which rows are written: the first ones by values in clear, or by sealed ones that are
+    /// sorted as their values are.
+    pub(super) fn first_rows(
+        &mut self,
+        order_by: &[OrderByExpr],
+        limit: Option<&Expr>,
+        scope: &Scope,
+    ) -> Result<(), Doubt> {
+        let is_mysql = matches!(self.dialect(), Dialect::MySql(_));
+        if !is_mysql && (!order_by.is_empty() || limit.is_some()) {
+            return Err(Doubt("a clause of another dialect".to_owned()));
+        }
+        for key in order_by {
+            let label = self.label(&key.expr, scope)?;
+            let mode = label
+                .sealed
+                .map(|own| self.labels.schema.column(own.column).mode);
+            if mode.is_some_and(|mode| mode != Mode::Order) {
+                return Err(Doubt("rows are sorted by what has no order".to_owned()));
+            }
+        }
+        if let Some(limit) = limit {
+            let label = self.label(limit, scope)?;
+            let label = self.in_clear(label)?;
+            self.labels.make_public(&label);
+        }
+        Ok(())
+    }
+
+    /// The label of `VALUES(column)`. None: it is another call.
+    pub(super) fn proposed(&mut self, call: &Function) -> Result<Option<Label>, Doubt> {
+        let Some(given) = &self.proposed else {
+            return Ok(None);
+        };
+        let is_values = matches!(&call.name.0[..], [name] if name.as_ident().is_some_and(
+            |name| name.quote_style.is_none() && name.value.eq_ignore_ascii_case("values")));
+        if !is_values {
+            return Ok(None);
+        }
+        let FunctionArguments::List(list) = &call.args else {
+            return Err(Doubt("VALUES of no column".to_owned()));
+        };
+        let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = &list.args[..] else {
+            return Err(Doubt("VALUES of several columns".to_owned()));
+        };
+        let Expr::Identifier(name) = argument else {
+            return Err(Doubt("VALUES of no column".to_owned()));
+        };
+        let name = self.dialect().fold(name);
+        let mut known = given.known.iter();
+        let found = known.find(|(own, _)| own.as_ref() == Some(&name));
+        let label = match found {
+            Some((_, label)) => label.clone(),
+            None => {
+                return Err(Doubt(format!(
+                    "the value of {name:?} is used, which is not given"
+                )));
+            }
+        };
+        self.saw(argument);
+        Ok(Some(label))
+    }
+}
+
+/// Checks that an `INSERT IGNORE` has a value for each protected column that is NOT NULL: the
+/// server would store an empty one in the place of NULL. Of a parameter, the plan says that it is
+/// looked at.
+pub(super) fn check_ignored(
+    translated: &Translated,
+    effects: &Effects,
+    schema: &Schema,
+) -> Result<(), Doubt> {
+    if !matches!(schema.dialect, Dialect::MySql(_)) {
+        return Ok(());
+    }
+    let Statement::Insert(insert) = super::read(&translated.template, schema.dialect)? else {
+        return Ok(());
+    };
+    if !insert.ignore {
+        return Ok(());
+    }
+    let doubt = || Err(Doubt("NULL would become an empty value".to_owned()));
+    let TableObject::TableName(name) = &insert.table else {
+        return doubt();
+    };
+    let found = schema.dialect.split(name);
+    let table = found.and_then(|(schema_name, name)| schema.find(schema_name.as_deref(), &name));
+    let Some(table) = table else {
+        return doubt();
+    };
+    let mut needed: Vec<ColumnId> = Vec::new();
+    for column in &table.columns {
+        needed.extend(column.protected.filter(|_| column.not_null));
+    }
+    if needed.is_empty() {
+        return Ok(());
+    }
+    let body = insert.source.as_ref().map(|source| &*source.body);
+    let (Some(SetExpr::Values(values)), None) = (body, &insert.on) else {
+        return doubt();
+    };
+    let stored = |value: &Expr| match value {
+        Expr::Value(value) => match &value.value {
+            Value::Placeholder(name) => {
+                let number = name.strip_prefix('$').and_then(|own| own.parse().ok());
+                let number: usize = number.filter(|number| *number > 0)?;
+                let hole = translated.holes.get(number - 1)?;
+                match (hole.form, &hole.source) {
+                    (_, Source::Literal(Literal::Null)) => None,
+                    (Form::Sealed(id, Purpose::Store), Source::Parameter(_)) => {
+                        effects.uses.contains(&(id, Use::NeverNull)).then_some(id)
+                    }
+                    (Form::Sealed(id, Purpose::Store), Source::Literal(_)) => Some(id),
+                    _ => None,
+                }
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    for row in &values.rows {
+        let given: Vec<ColumnId> = row.content.iter().filter_map(stored).collect();
+        if !needed.iter().all(|id| given.contains(id)) {
+            return doubt();
+        }
+    }
+    Ok(())
 }
 
 /// Checks a query that the proxy finishes: the server gives all rows, as they are, and the proxy

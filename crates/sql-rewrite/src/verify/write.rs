@@ -33,40 +33,49 @@ impl Verifier<'_, '_> {
             name: alias.map_or(name, |alias| self.dialect().fold(&alias.alias)),
             columns: table.clone(),
         };
-        if let Some(on) = &insert.on {
-            let OnInsert::OnConflict(OnConflict {
-                conflict_target: _,
-                action,
-            }) = on
-            else {
-                return Err(Doubt("ON DUPLICATE KEY".to_owned()));
-            };
-            let excluded = Relation {
-                name: "excluded".to_owned(),
-                columns: table.clone(),
-            };
-            // Names without a relation mean the table.
-            let own = Scope {
-                relations: vec![excluded],
-                outer,
-            };
-            let scope = Scope {
-                relations: vec![Relation {
-                    name: written.name.clone(),
-                    columns: table.clone(),
-                }],
-                outer: Some(&own),
-            };
-            if let OnConflictAction::DoUpdate(update) = action {
-                self.assignments(&update.assignments, &table, &scope)?;
-                self.condition(update.selection.as_ref(), &scope)?;
+        match &insert.on {
+            None => {}
+            Some(OnInsert::OnConflict(on)) => self.on_conflict(on, (&written, &table), outer)?,
+            Some(OnInsert::DuplicateKeyUpdate(assignments)) => {
+                let given = targets.known;
+                self.on_duplicate(assignments, (&written, &table, given), outer)?;
             }
+            Some(_) => return Err(Doubt("rows that are there".to_owned())),
         }
         let scope = Scope {
             relations: vec![written],
             outer,
         };
         self.returning(insert.returning.as_deref(), &scope)
+    }
+
+    fn on_conflict(
+        &mut self,
+        on: &OnConflict,
+        (written, table): (&Relation, &Columns),
+        outer: Option<&Scope>,
+    ) -> Result<(), Doubt> {
+        let excluded = Relation {
+            name: "excluded".to_owned(),
+            columns: table.clone(),
+        };
+        // Names without a relation mean the table.
+        let own = Scope {
+            relations: vec![excluded],
+            outer,
+        };
+        let scope = Scope {
+            relations: vec![Relation {
+                name: written.name.clone(),
+                columns: table.clone(),
+            }],
+            outer: Some(&own),
+        };
+        if let OnConflictAction::DoUpdate(update) = &on.action {
+            self.assignments(&update.assignments, table, &scope)?;
+            self.condition(update.selection.as_ref(), &scope)?;
+        }
+        Ok(())
     }
 
     /// Rows of VALUES that are stored: each value is checked against its column.
@@ -120,7 +129,7 @@ impl Verifier<'_, '_> {
         Ok(())
     }
 
-    fn assignments(
+    pub fn assignments(
         &mut self,
         assignments: &[Assignment],
         table: &Columns,
@@ -173,6 +182,7 @@ impl Verifier<'_, '_> {
         }
         self.assignments(&update.assignments, &table, &scope)?;
         self.condition(update.selection.as_ref(), &scope)?;
+        self.first_rows(&update.order_by, update.limit.as_ref(), &scope)?;
         self.returning(update.returning.as_deref(), &scope)
     }
 
@@ -192,6 +202,7 @@ impl Verifier<'_, '_> {
             self.joined(joined, &mut scope)?;
         }
         self.condition(delete.selection.as_ref(), &scope)?;
+        self.first_rows(&delete.order_by, delete.limit.as_ref(), &scope)?;
         self.returning(delete.returning.as_deref(), &scope)
     }
 

@@ -59,16 +59,23 @@ fn no_value_reaches_the_server_in_clear() {
         for query in [
             "SELECT * FROM person WHERE number = 4242424201 OR born = '1977-07-17'",
             "DELETE FROM person WHERE number = 4242424202",
+            "INSERT INTO person (name, note) SELECT 'kanari', 'kanari'",
+            "REPLACE INTO person (id, name) VALUES (17, 'kanari')",
+            "INSERT IGNORE INTO person (id, name) VALUES (17, 'kanari ignored'), (18, 'kanari')",
+            "INSERT INTO person (id, name) VALUES (17, 'kanari') ON DUPLICATE KEY UPDATE name = \
+             'kanari again', number = 4242424207, born = '1977-07-17'",
         ] {
             client.query_drop(query).expect(query);
         }
         // What is refused is not sent either.
         for refused in [
             "SELECT * FROM person WHERE name = 'kanari'",
-            "INSERT INTO person (name, note) SELECT 'kanari', 'kanari'",
             "INSERT INTO person (name) VALUES ('kanari that is much too long')",
-            "REPLACE INTO person (name) VALUES ('kanari')",
             "SELECT id FROM person WHERE number > 4242424201",
+            "REPLACE INTO person (name) VALUES ('kanari that is much too long')",
+            "INSERT IGNORE INTO person (name) VALUES ('kanari that is much too long')",
+            "INSERT INTO person (id, name) VALUES (1, 'kanari') ON DUPLICATE KEY UPDATE city = \
+             CONCAT(VALUES(name), 'kanari')",
             "INSERT INTO person (name) VALUES (concat('kanari', 'x'))",
         ] {
             client.query_drop(refused).expect_err(refused);

@@ -7,6 +7,8 @@ use super::differential::{Answer, as_text, prepared};
 use super::lab::{Lab, connect};
 use server_testkit::mysql::Brand;
 
+mod stored;
+
 const RULES: &str = "
 [keys]
 file = \"columns.key\"
@@ -138,7 +140,7 @@ impl Draw {
 
     fn statement(&mut self) -> String {
         let key = self.key();
-        match self.below(16) {
+        match self.below(19) {
             0..=2 => format!("INSERT INTO account VALUES ({})", self.account()),
             3 => format!(
                 "INSERT INTO entry VALUES ({}, '{}', {}, {}, '{} 0{}:00:00.5')",
@@ -186,7 +188,23 @@ impl Draw {
                 self.decimal(),
                 self.range()
             ),
-            _ => format!("UPDATE entry SET number = {} WHERE {key}", self.below(40)),
+            15 => format!("UPDATE entry SET number = {} WHERE {key}", self.below(40)),
+            16 => format!(
+                "UPDATE account SET seen = seen + 1, level = {} WHERE {} ORDER BY seen, level \
+                 DESC, lowest, opened",
+                self.below(60_000),
+                self.range()
+            ),
+            17 => format!(
+                "UPDATE entry SET amount = {} WHERE {key} ORDER BY number LIMIT 1",
+                self.decimal()
+            ),
+            // Those that are first are the same, if they have nothing but that.
+            _ => format!(
+                "DELETE FROM entry WHERE {key} ORDER BY number {} LIMIT {}",
+                self.of(&["", "DESC"]),
+                self.below(3)
+            ),
         }
     }
 
@@ -239,7 +257,7 @@ impl Draw {
     /// An `UPDATE` by old values, and its parameters.
     fn increment(&mut self) -> (String, Vec<Value>) {
         let key = self.key();
-        match self.below(12) {
+        match self.below(13) {
             0 => (
                 format!("UPDATE account SET times = times + 1 WHERE {key}"),
                 vec![],
@@ -271,8 +289,9 @@ impl Draw {
             ),
             4..=6 => (self.wrong_increment(&key), vec![]),
             7 | 8 => self.increment_by_parameters(),
-            9 => ("BEGIN".to_owned(), vec![]),
-            10 => ("COMMIT".to_owned(), vec![]),
+            9 => self.increment_if(&key),
+            10 => ("BEGIN".to_owned(), vec![]),
+            11 => ("COMMIT".to_owned(), vec![]),
             _ => ("ROLLBACK".to_owned(), vec![]),
         }
     }
@@ -330,9 +349,10 @@ fn sorted(mut answer: Answer, text: &str) -> Answer {
 fn run(lab: &mut Lab, seed: u64, count: usize) {
     let mut draw = Draw(seed);
     for number in 0..count {
-        let (text, values) = match draw.below(6) {
+        let (text, values) = match draw.below(7) {
             0 => draw.increment(),
             1 => draw.finished(),
+            2 => draw.stored(),
             _ => (draw.statement(), vec![]),
         };
         let (ours, theirs) = match number % 2 {

@@ -1,8 +1,9 @@
 //! What the server shows of protected tables: the declared types, as of a plain table.
 
 use mysql::prelude::Queryable as _;
-use mysql::{Conn, Row};
+use mysql::{Conn, Row, Value};
 
+use super::differential::{Answer, as_text, prepared};
 use super::lab::{Lab, both};
 
 /// All values of an answer, as texts.
@@ -64,12 +65,111 @@ fn a_protected_table_is_shown_as_it_was_declared() {
             client.query_drop(set).expect(set);
         }
         assert_eq!(rows(ours, text), rows(theirs, text), "{text}");
-        let error = ours.prep(text).expect_err(text).to_string();
-        assert!(error.contains("Send it as a text"), "{error}");
+        for text in [
+            text,
+            "SHOW FULL COLUMNS FROM person",
+            "DESCRIBE card",
+            "SHOW INDEX FROM person",
+        ] {
+            let (ours, theirs) = (prepared(ours, text, vec![]), prepared(theirs, text, vec![]));
+            let said = |answer: Answer| (answer.columns, answer.rows, answer.error);
+            let (ours, theirs) = (said(ours), said(theirs));
+            let same = format!("{ours:?}").replace("shop", "twin") == format!("{theirs:?}");
+            assert!(same, "{text}: {ours:?} {theirs:?}");
+        }
         let next: Option<i32> = ours.query_first("SELECT 5").expect("the session goes on");
         assert_eq!(next, Some(5));
         // Past the proxy, the guard is there, and the types are those of sealed values.
         let past = rows(&mut lab.past(), text)[0][1].clone().expect("a text");
         assert!(past.contains("varbinary("), "{past}");
+    }
+}
+
+/// What is asked of both databases about tables with protected columns.
+const QUESTIONS: [&str; 9] = [
+    "SELECT * FROM information_schema.columns WHERE table_schema = DATABASE() ORDER BY table_name, \
+     ordinal_position",
+    // Django
+    "SELECT column_name, data_type, character_maximum_length, numeric_precision, numeric_scale, \
+     extra, column_default, CASE WHEN collation_name = 'utf8mb4_bin' THEN NULL ELSE collation_name \
+     END AS collation_name, CASE WHEN column_type LIKE '% unsigned' THEN 1 ELSE 0 END AS \
+     is_unsigned, column_comment FROM information_schema.columns WHERE table_name = 'person' AND \
+     table_schema = DATABASE()",
+    "SELECT `COLUMN_NAME`, c.Column_Type, c.datetime_precision FROM information_schema.COLUMNS AS \
+     c WHERE c.table_name = 'person' AND c.table_schema = DATABASE() ORDER BY c.ordinal_position",
+    // Drivers
+    "SELECT TABLE_SCHEMA, NULL, TABLE_NAME, COLUMN_NAME, CASE UPPER(DATA_TYPE) WHEN 'DECIMAL' THEN \
+     3 WHEN 'VARCHAR' THEN 12 WHEN 'BIGINT' THEN -5 ELSE 1111 END AS DATA_TYPE, \
+     IF(UPPER(DATA_TYPE) = 'DECIMAL', NUMERIC_PRECISION, CHARACTER_OCTET_LENGTH) AS COLUMN_SIZE FROM \
+     INFORMATION_SCHEMA.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME LIKE 'person' ORDER \
+     BY TABLE_SCHEMA, TABLE_NAME, ORDINAL_POSITION",
+    "SELECT t.table_name, count(*) AS c FROM information_schema.tables t JOIN \
+     information_schema.columns ON columns.table_name = t.table_name AND columns.table_schema = \
+     t.table_schema WHERE t.table_schema = DATABASE() AND data_type = 'varbinary' GROUP BY \
+     t.table_name",
+    "SELECT constraint_name, table_name, constraint_type FROM information_schema.table_constraints \
+     WHERE table_schema = DATABASE() ORDER BY 1, 2",
+    "SELECT kc.constraint_name, kc.column_name, kc.referenced_table_name, c.constraint_type FROM \
+     information_schema.key_column_usage AS kc, information_schema.table_constraints AS c WHERE \
+     kc.table_schema = DATABASE() AND c.table_schema = kc.table_schema AND c.constraint_name = \
+     kc.constraint_name AND c.constraint_type != 'CHECK' AND kc.table_name = 'person' ORDER BY \
+     kc.ordinal_position, 1",
+    "SELECT table_name FROM information_schema.columns WHERE table_schema = DATABASE() AND \
+     column_name = 'number' AND column_type = 'bigint(20)' ORDER BY 1",
+    "SELECT index_name, column_name, non_unique FROM information_schema.statistics WHERE \
+     table_schema = DATABASE() AND table_name = 'person' ORDER BY 1, seq_in_index",
+];
+
+#[test]
+fn information_schema_has_what_was_declared() {
+    for mut lab in both() {
+        let Lab { ours, theirs, .. } = &mut lab;
+        let same = |ours: Answer, theirs: Answer, text: &str| {
+            let names = |answer: &Answer| {
+                let parts = answer.columns.iter().map(|column| column.split(' ').nth(2));
+                format!("{:?} {:?}", parts.collect::<Vec<_>>(), answer.error)
+            };
+            assert_eq!(names(&ours), names(&theirs), "{text}");
+            let shop = |rows: &[Vec<Value>]| {
+                let rows = rows.iter().map(|row| {
+                    let values = row.iter().map(|value| match value {
+                        Value::Bytes(text) if text == b"twin" => Value::Bytes(b"shop".to_vec()),
+                        other => other.clone(),
+                    });
+                    values.collect::<Vec<_>>()
+                });
+                rows.collect::<Vec<_>>()
+            };
+            assert_eq!(shop(&ours.rows), shop(&theirs.rows), "{text}");
+            assert!(
+                !ours.rows.is_empty() || text.contains("'varbinary'"),
+                "{text}"
+            );
+        };
+        for text in QUESTIONS {
+            same(as_text(ours, text), as_text(theirs, text), text);
+            same(
+                prepared(ours, text, vec![]),
+                prepared(theirs, text, vec![]),
+                text,
+            );
+        }
+        let text = "SELECT column_name, column_type, ? AS x FROM information_schema.columns WHERE \
+                    table_name = ? AND table_schema = DATABASE()";
+        let values = || vec![Value::Int(7), Value::Bytes(b"person".to_vec())];
+        same(
+            prepared(ours, text, values()),
+            prepared(theirs, text, values()),
+            text,
+        );
+        for text in [
+            "SELECT information_schema.columns.data_type FROM information_schema.columns WHERE \
+             table_name = 'person'",
+            "SELECT data_type FROM information_schema.columns c JOIN person p WHERE c.table_name = \
+             'person'",
+        ] {
+            let error = ours.query_drop(text).expect_err(text).to_string();
+            assert!(error.contains("strongroom: "), "{text}: {error}");
+        }
     }
 }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use session_core::StatementError;
 use session_core::plans::TextPlan;
+use sql_plan::Effects;
+use sql_rewrite::mysql::shown::Described;
 use wire_mysql::command::{Command, Fetch, kind, write_text};
 use wire_mysql::execute::Head;
 
@@ -94,7 +96,8 @@ impl Protected {
             Err(error) => self.refuse(&error, pending.sequence, reach),
             Ok(Decision::Described(described)) => {
                 self.send(|out| out.extend_from_slice(&pending.payload), reach);
-                let describing = Describing::new(*described, pending.sequence, self.size_max());
+                let describing =
+                    Describing::new(*described, false, pending.sequence, self.size_max());
                 self.work = Work::Describing(Box::new(describing));
             }
             Ok(Decision::Passes(effects)) => self.pass_with(&effects, pending, None, reach),
@@ -117,28 +120,22 @@ impl Protected {
 
     /// Waits for the answer to a planned statement that has been sent, as a text or with bindings.
     fn await_rows(&mut self, sent: (Arc<TextPlan>, Option<Bindings>), sequence: u8) {
-        let (plan, bindings) = &sent;
+        let plan = &sent.0;
         if finish_of(plan).is_some() {
             return self.finish(sent, sequence);
         }
         let changes_schema = plan.planned[0].plan.effects().changes_schema;
-        let is_binary = bindings.is_some();
-        self.reply(sent.0, changes_schema, is_binary, sequence);
-    }
-
-    /// Waits for the answer to a planned statement.
-    fn reply(&mut self, plan: Arc<TextPlan>, changes_schema: bool, is_binary: bool, sequence: u8) {
         let Some(settings) = &self.settings else {
             return;
         };
-        let reply = Reply::new(plan, settings.results, is_binary, sequence);
+        let reply = Reply::new(sent, settings.results, sequence);
         self.work = Work::Replying(Box::new(reply), changes_schema);
     }
 
     /// Passes a text with what it may change.
     fn pass_with(
         &mut self,
-        effects: &sql_plan::Effects,
+        effects: &Effects,
         pending: &Pending,
         prepares: Option<Prepared>,
         reach: &mut Reach<'_>,
@@ -162,12 +159,9 @@ impl Protected {
         let decided = self.decide(text);
         match decided {
             Err(error) => self.refuse(&error, pending.sequence, reach),
-            Ok(Decision::Described(_)) => {
-                let error = StatementError::unsupported(
-                    "a prepared statement that shows how a protected table is declared",
-                );
-                let error = error.hint("Send it as a text, without preparing it.");
-                self.refuse(&error, pending.sequence, reach);
+            Ok(Decision::Described(described)) => {
+                let prepared = Prepared::new(text, Kind::Described(described), version);
+                self.pass_with(&Effects::default(), pending, Some(prepared), reach);
             }
             Ok(Decision::Passes(effects)) => {
                 let prepared = Prepared::new(text, Kind::Passes(effects.clone()), version);
@@ -215,6 +209,11 @@ impl Protected {
                 self.pass_with(&effects, pending, None, reach);
                 return Ok(());
             }
+            Kind::Described(described) => {
+                let described = (**described).clone();
+                self.show(described, pending, reach);
+                return Ok(());
+            }
             Kind::Planned(plan, _) => Arc::clone(plan),
         };
         let Some(settings) = &self.settings else {
@@ -242,6 +241,20 @@ impl Protected {
             }
         }
         Ok(())
+    }
+
+    /// Executes a prepared statement that shows how a table is declared.
+    fn show(&mut self, described: Described, pending: &Pending, reach: &mut Reach<'_>) {
+        /// Where a command that executes a statement has its flags.
+        const FLAGS: usize = 5;
+        let mut payload = pending.payload.clone();
+        // Rows come at once: those of a cursor would be the server's.
+        if let Some(flags) = payload.get_mut(FLAGS) {
+            *flags = 0;
+        }
+        self.send(|out| out.extend_from_slice(&payload), reach);
+        let describing = Describing::new(described, true, pending.sequence, self.size_max());
+        self.work = Work::Describing(Box::new(describing));
     }
 
     /// Waits for the rows of a query that the proxy finishes.
@@ -292,6 +305,7 @@ impl Protected {
         };
         match (&mut prepared.kind, decided) {
             (Kind::Passes(_), Decision::Passes(_)) => {}
+            (Kind::Described(own), Decision::Described(now)) => *own = now,
             (Kind::Planned(own, _), Decision::Planned(now)) if now.means_the_same(own) => {
                 *own = now
             }

@@ -1,12 +1,16 @@
 //! The answer to a statement that shows how a protected table is declared. It is kept until it is
 //! there as a whole: what cannot be shown exactly is refused in its place.
 
+use std::borrow::Cow;
+
 use session_core::StatementError;
 use sql_rewrite::mysql::shown::{Described, Form};
 use wire_mysql::answer;
 use wire_mysql::capabilities::Status;
+use wire_mysql::column::Column;
 use wire_mysql::packet::{self, Header, PacketError};
-use wire_mysql::row::{TextRow, write_text};
+use wire_mysql::row::{BinaryRow, TextRow, write_binary, write_text};
+use wire_mysql::value::{FieldType, Value};
 use wire_mysql::{Capabilities, Malformed};
 
 use super::super::answers::{Need, Step, need};
@@ -21,8 +25,11 @@ const FULL_COLUMNS_WIDTH: usize = 9;
 #[derive(Debug)]
 pub(super) struct Describing {
     described: Described,
+    /// Whether rows have the binary form.
+    is_binary: bool,
     step: Step,
-    width: usize,
+    /// Types of the columns so far.
+    types: Vec<FieldType>,
     /// What the client gets.
     out: Vec<u8>,
     /// The number of the next packet in it.
@@ -36,11 +43,17 @@ pub(super) struct Describing {
 
 impl Describing {
     /// Of a statement that has been sent. Its answer may have this many bytes.
-    pub(super) fn new(described: Described, sequence: u8, size_max: usize) -> Self {
+    pub(super) fn new(
+        described: Described,
+        is_binary: bool,
+        sequence: u8,
+        size_max: usize,
+    ) -> Self {
         Self {
             described,
+            is_binary,
             step: Step::Result,
-            width: 0,
+            types: Vec::new(),
             out: Vec::new(),
             next: sequence,
             size_left: size_max,
@@ -72,15 +85,13 @@ impl Describing {
             }
             Need::Whole => {
                 let next = self.step.read(payload, capabilities, status)?;
-                if let Some(Step::Columns(count)) = next {
-                    self.width = usize::try_from(count).map_err(|_| Malformed)?;
-                }
                 packet::write_bytes(payload, &mut self.next, &mut self.out);
                 next
             }
             Need::Nothing => {
                 match self.step {
                     Step::Columns(_) => {
+                        self.types.push(Column::read(payload)?.kind);
                         packet::write_bytes(payload, &mut self.next, &mut self.out);
                     }
                     Step::Rows => self.row(payload)?,
@@ -100,36 +111,62 @@ impl Describing {
     }
 
     fn row(&mut self, payload: &[u8]) -> Result<(), Refusal> {
-        let row = TextRow::read(payload, self.width)?;
-        let values: Vec<Option<&[u8]>> = row.iter().collect();
-        let mut texts = Vec::new();
-        match (self.described.form, &values[..]) {
-            (Form::Create, [name, Some(text)]) if values.len() == CREATE_WIDTH => {
-                let shown = self.described.create(text);
-                self.is_unknown |= shown.is_none();
-                write_text(*name, &mut texts);
-                write_text(Some(&shown.unwrap_or_default()), &mut texts);
+        let values: Option<Vec<Option<&[u8]>>> = match self.is_binary {
+            false => Some(TextRow::read(payload, self.types.len())?.iter().collect()),
+            true => {
+                let row = BinaryRow::read(payload, &self.types)?;
+                let texts = row.values(&self.types).map(|value| match value {
+                    Value::Null => Some(None),
+                    Value::Bytes(text) => Some(Some(text)),
+                    _ => None,
+                });
+                texts.collect()
             }
-            (Form::Columns | Form::FullColumns, [Some(name), Some(found), rest @ ..])
+        };
+        let shown = values.as_ref().and_then(|values| self.shown(values));
+        let Some(shown) = shown else {
+            self.is_unknown = true;
+            return Ok(());
+        };
+        let mut out = Vec::new();
+        match self.is_binary {
+            false => shown
+                .iter()
+                .for_each(|value| write_text(value.as_deref(), &mut out)),
+            true => {
+                let values = shown
+                    .iter()
+                    .map(|value| value.as_deref().map_or(Value::Null, Value::Bytes));
+                write_binary(values, &mut out);
+            }
+        }
+        packet::write_bytes(&out, &mut self.next, &mut self.out);
+        Ok(())
+    }
+
+    /// The values of a row with what was declared. None: it is not of the form that is expected.
+    fn shown<'v>(&'v self, values: &[Option<&'v [u8]>]) -> Option<Vec<Option<Cow<'v, [u8]>>>> {
+        let mut shown: Vec<Option<Cow<'_, [u8]>>> = values
+            .iter()
+            .map(|value| value.map(Cow::Borrowed))
+            .collect();
+        match (self.described.form, values) {
+            (Form::Create, [_, Some(text)]) if values.len() == CREATE_WIDTH => {
+                shown[1] = Some(Cow::Owned(self.described.create(text)?));
+            }
+            (Form::Columns | Form::FullColumns, [Some(name), Some(found), ..])
                 if self.is_width(values.len()) =>
             {
-                let shown = self.described.shown(name, found);
-                write_text(Some(name), &mut texts);
-                let kind = shown.map_or(*found, |(kind, _)| kind.as_bytes());
-                write_text(Some(kind), &mut texts);
-                for (index, value) in rest.iter().enumerate() {
-                    let collation = shown.and_then(|(_, collation)| collation);
-                    let is_collation = index == 0 && self.described.form == Form::FullColumns;
-                    match collation.filter(|_| is_collation) {
-                        Some(collation) => write_text(Some(collation.as_bytes()), &mut texts),
-                        None => write_text(*value, &mut texts),
+                if let Some((kind, collation)) = self.described.shown(name, found) {
+                    shown[1] = Some(Cow::Borrowed(kind.as_bytes()));
+                    if let (Form::FullColumns, Some(collation)) = (self.described.form, collation) {
+                        shown[2] = Some(Cow::Borrowed(collation.as_bytes()));
                     }
                 }
             }
-            _ => self.is_unknown = true,
+            _ => return None,
         }
-        packet::write_bytes(&texts, &mut self.next, &mut self.out);
-        Ok(())
+        Some(shown)
     }
 
     fn is_width(&self, width: usize) -> bool {

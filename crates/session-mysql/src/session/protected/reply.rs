@@ -6,7 +6,7 @@ use std::sync::Arc;
 use session_core::StatementError;
 use session_core::plans::TextPlan;
 use sql_plan::{Output, Plan};
-use wire_mysql::answer;
+use wire_mysql::answer::{self, ErrorPacket};
 use wire_mysql::capabilities::Status;
 use wire_mysql::column::Column;
 use wire_mysql::packet::{self, Header};
@@ -16,18 +16,24 @@ use wire_mysql::{Capabilities, Malformed};
 
 use super::super::answers::{Need, Step, need};
 use super::columns::{self, sealed};
+use super::duplicates;
 use super::errors::{refusal, write_without_values};
-use super::settings::Results;
+use super::settings::{Results, Settings};
+use super::statements::Bindings;
 use super::values::Opened;
 use crate::refusal::{Reason, Refusal};
+
+/// `ER_DUP_ENTRY`
+const DUPLICATE: u16 = 1062;
 
 /// An answer that is due, and is not passed on as it is.
 #[derive(Debug)]
 pub(super) struct Reply {
     plan: Arc<TextPlan>,
+    /// The values of a prepared statement, whose rows have the binary form. None: the client has
+    /// sent a text.
+    bindings: Option<Bindings>,
     results: Results,
-    /// Whether rows have the binary form.
-    is_binary: bool,
     step: Step,
     /// Types of the columns so far, as the server has them.
     types: Vec<FieldType>,
@@ -86,15 +92,14 @@ pub(super) fn check_count(count: u64, plan: &TextPlan) -> Result<(), Refusal> {
 
 impl Reply {
     pub(super) fn new(
-        plan: Arc<TextPlan>,
+        (plan, bindings): (Arc<TextPlan>, Option<Bindings>),
         results: Results,
-        is_binary: bool,
         sequence: u8,
     ) -> Self {
         Self {
             plan,
+            bindings,
             results,
-            is_binary,
             step: Step::Result,
             types: Vec::new(),
             sequence,
@@ -110,15 +115,14 @@ impl Reply {
     pub(super) fn take(
         &mut self,
         (header, payload): (Header, &[u8]),
-        capabilities: Capabilities,
-        status: &mut Status,
+        (capabilities, status, settings): (Capabilities, &mut Status, &Option<Settings>),
         out: &mut Vec<u8>,
     ) -> Result<bool, Refusal> {
         let first = payload.first().copied();
         let need = need(self.step, header, first, capabilities).ok_or(Malformed)?;
         let next = match need {
             Need::Whole if first == Some(answer::ERR) => {
-                write_without_values(payload, &mut self.sequence, out)?;
+                self.error(payload, settings.as_ref(), out)?;
                 None
             }
             Need::Whole => {
@@ -147,6 +151,39 @@ impl Reply {
         }
     }
 
+    /// An error of the server. That a key is there twice is said with the client's values, if they
+    /// are known.
+    fn error(
+        &mut self,
+        payload: &[u8],
+        settings: Option<&Settings>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Refusal> {
+        let error = ErrorPacket::read(payload)?;
+        let none = || (Vec::new(), Vec::new());
+        let values = self
+            .bindings
+            .as_ref()
+            .map_or_else(|| Ok(none()), Bindings::values);
+        let said = match (error.code, settings, values) {
+            (DUPLICATE, Some(settings), Ok(values)) => {
+                duplicates::message(&error, &self.plan, &values, settings)
+            }
+            _ => None,
+        };
+        match said {
+            None => write_without_values(payload, &mut self.sequence, out)?,
+            Some(message) => {
+                let shown = ErrorPacket {
+                    message: &message,
+                    ..error
+                };
+                packet::write(&mut self.sequence, out, |out| shown.write(out));
+            }
+        }
+        Ok(())
+    }
+
     fn column(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Refusal> {
         let shown = definition(payload, self.types.len(), &self.plan, self.results)?;
         self.types.push(Column::read(payload)?.kind);
@@ -169,7 +206,7 @@ impl Reply {
         let open = |output: &Output, bytes: &[u8]| {
             sealed(output).map(|id| Opened::new(&self.plan.loaded, id, bytes, self.results))
         };
-        if !self.is_binary {
+        if self.bindings.is_none() {
             let row = TextRow::read(payload, self.types.len())?;
             let mut texts = Vec::new();
             for (output, value) in outputs.iter().zip(row.iter()) {

@@ -93,12 +93,7 @@ impl Settings {
             let name = text(index).unwrap_or_default();
             Letters::of(name).ok_or_else(|| not_understood(&format!("the character set {name:?}")))
         };
-        let plain = MySql {
-            is_mariadb: version.to_ascii_lowercase().contains("mariadb"),
-            version: number_of(version),
-            folds_tables: text(1) != Some("0"),
-            ..MySql::default()
-        };
+        let plain = MySql::of_version(version, text(1) != Some("0"));
         let own = plain.in_mode(text(2).unwrap_or_default());
         let database = text(4).map(str::to_owned);
         let (read_as, mode) = match &own {
@@ -148,18 +143,6 @@ impl Settings {
     }
 }
 
-/// `10.11.19-MariaDB` is 101119.
-fn number_of(version: &str) -> u32 {
-    let digits = version.split(|letter: char| !letter.is_ascii_digit());
-    let parts: Vec<u32> = digits
-        .take(3)
-        .map(|part| part.parse().unwrap_or(0))
-        .collect();
-    parts
-        .iter()
-        .fold(0, |all, part| all * 100 + (*part).min(99))
-}
-
 fn not_understood(what: &str) -> StatementError {
     StatementError::unsupported(format!(
         "{what} is not one with which the proxy reads statements safely"
@@ -204,6 +187,9 @@ mod tests {
         let settings = Settings::read(&answer("", unconverted), 33).expect("known");
         assert_eq!(settings.results.letters, Letters::Utf8);
         assert!(Settings::read(&Answer::new(), 33).is_err());
-        assert_eq!(number_of("10.11.19-MariaDB-0"), 101_119);
+        assert_eq!(
+            MySql::of_version("10.11.19-MariaDB-0", true).version,
+            101_119
+        );
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use session_core::StatementError;
 use session_core::plans::TextPlan;
-use sql_plan::{Effects, Form, Hole, Plan, Source, Translated};
+use sql_plan::{ColumnId, Effects, Form, Hole, Plan, Source, Translated, Use};
+use sql_rewrite::mysql::shown::Described;
 use sqlstate::SqlState;
 use wire_mysql::command::LongData;
 use wire_mysql::execute::{Execute, Head, NO_CURSOR, ParameterType, write};
@@ -28,6 +29,8 @@ pub(super) enum Kind {
     Passes(Effects),
     /// The text of a plan, and the hole of each of its parameters.
     Planned(Arc<TextPlan>, Vec<usize>),
+    /// The client's own text, whose answer shows how a table is declared.
+    Described(Box<Described>),
 }
 
 /// A statement that the client has prepared.
@@ -61,7 +64,7 @@ impl Prepared {
     /// How many parameters the client's text has.
     pub(super) fn parameters(&self) -> usize {
         match &self.kind {
-            Kind::Passes(_) => 0,
+            Kind::Passes(_) | Kind::Described(_) => 0,
             Kind::Planned(plan, _) => translated(plan).map_or(0, |own| own.parameter_types.len()),
         }
     }
@@ -288,8 +291,26 @@ fn fill<'a>(
         (Source::Parameter(number), Form::Sealed(column, purpose)) => {
             let bound = bound(*number)?;
             let sealed = parameter(&bound, (column, purpose), settings, &plan.loaded)?;
-            Ok((OF_SEALED, Filled::Sealed(sealed)))
+            match sealed {
+                None if is_never_null(plan, column) => Err(null_is_ignored(plan, column)),
+                sealed => Ok((OF_SEALED, Filled::Sealed(sealed))),
+            }
         }
         _ => Ok((OF_SEALED, Filled::Sealed(literal(hole, &plan.loaded)?))),
     }
+}
+
+/// Whether the server would store an empty value in the place of NULL.
+fn is_never_null(plan: &TextPlan, column: ColumnId) -> bool {
+    let mut planned = plan.planned.iter();
+    planned.any(|one| one.plan.effects().uses.contains(&(column, Use::NeverNull)))
+}
+
+fn null_is_ignored(plan: &TextPlan, column: ColumnId) -> StatementError {
+    let own = plan.loaded.schema.column(column);
+    StatementError::unsupported(format!(
+        "INSERT IGNORE of NULL into protected column {}.{}, which is NOT NULL",
+        own.table, own.column
+    ))
+    .hint("Leave IGNORE out, or pass a value.")
 }

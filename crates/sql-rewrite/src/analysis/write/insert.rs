@@ -24,7 +24,10 @@ impl Analysis<'_> {
         insert: &mut Insert,
         outer: Option<&Scope>,
     ) -> Result<Outputs, Refusal> {
-        check_dialect(insert)?;
+        check_dialect(insert, self.dialect())?;
+        if insert.ignore {
+            self.ignoring(insert)?;
+        }
         let Insert {
             table: TableObject::TableName(name),
             table_alias,
@@ -81,7 +84,13 @@ impl Analysis<'_> {
             self.add_defaults(table, columns, source)?;
         }
         if let Some(on) = on {
-            self.on_conflict(on, table, &relation, outer)?;
+            match on {
+                OnInsert::DuplicateKeyUpdate(assignments) => {
+                    self.on_duplicate(assignments, (table, columns), &relation, outer)?;
+                }
+                OnInsert::OnConflict(on) => self.on_conflict(on, table, &relation, outer)?,
+                _ => return Err(unsupported("an INSERT of another dialect")),
+            }
         }
         let scope = Scope::of(vec![relation], outer, self.dialect());
         self.returning(returning.as_mut(), &scope)
@@ -264,18 +273,15 @@ impl Analysis<'_> {
 
     fn on_conflict(
         &mut self,
-        on: &mut OnInsert,
+        on: &mut OnConflict,
         table: Option<&Table>,
         relation: &Relation,
         outer: Option<&Scope>,
     ) -> Result<(), Refusal> {
-        let OnInsert::OnConflict(OnConflict {
+        let OnConflict {
             conflict_target,
             action,
-        }) = on
-        else {
-            return Err(unsupported("ON DUPLICATE KEY UPDATE"));
-        };
+        } = on;
         match conflict_target {
             Some(ConflictTarget::Columns(names)) => {
                 for name in names.iter() {
@@ -405,12 +411,18 @@ fn one_row(value: Expr) -> Query {
     }
 }
 
-fn check_dialect(insert: &Insert) -> Result<(), Refusal> {
+fn check_dialect(insert: &Insert, dialect: Dialect) -> Result<(), Refusal> {
+    let is_of_mysql = insert.ignore
+        || insert.replace_into
+        || matches!(insert.on, Some(OnInsert::DuplicateKeyUpdate(_)));
+    if is_of_mysql && !matches!(dialect, Dialect::MySql(_)) {
+        return Err(unsupported("an INSERT of another dialect"));
+    }
     let Insert {
         insert_token: _,
         optimizer_hints: _,
         or: None,
-        ignore: false,
+        ignore: _,
         into: true,
         table: _,
         table_alias: _,
@@ -424,7 +436,7 @@ fn check_dialect(insert: &Insert) -> Result<(), Refusal> {
         on: _,
         returning: _,
         output: None,
-        replace_into: false,
+        replace_into: _,
         priority: None,
         insert_alias: None,
         settings: None,

@@ -2,10 +2,12 @@
 //! server then cuts values, and puts an empty one in the place of NULL: columns are wide enough for
 //! sealed values, but an empty one is no sealed value.
 
-use sqlparser::ast::{Expr, Insert, SetExpr, Statement, TableObject, UnaryOperator, Value};
+use sqlparser::ast::{
+    Expr, Insert, ObjectName, Parens, SetExpr, Statement, TableObject, UnaryOperator, Value,
+};
 
 use super::{ModeError, MySql, names};
-use crate::{Refusal, Schema};
+use crate::{Refusal, Schema, Table};
 use sql_plan::unsupported;
 
 /// Lets a statement through that means the same as in a strict mode, as far as protected columns
@@ -19,7 +21,7 @@ pub(super) fn check(statement: &Statement, schema: &Schema, own: MySql) -> Resul
         | Statement::CreateTable(_)
         | Statement::Drop { .. }
         | Statement::Truncate(_) => true,
-        Statement::Insert(insert) => gives_all(insert, schema, own).unwrap_or(false),
+        Statement::Insert(insert) => gives_constants(insert, schema, own).unwrap_or(false),
         _ => false,
     };
     match is_same {
@@ -32,7 +34,7 @@ pub(super) fn check(statement: &Statement, schema: &Schema, own: MySql) -> Resul
 }
 
 /// Whether each row has a constant for each protected column that is `NOT NULL`.
-fn gives_all(insert: &Insert, schema: &Schema, own: MySql) -> Option<bool> {
+fn gives_constants(insert: &Insert, schema: &Schema, own: MySql) -> Option<bool> {
     let TableObject::TableName(name) = &insert.table else {
         return None;
     };
@@ -41,26 +43,36 @@ fn gives_all(insert: &Insert, schema: &Schema, own: MySql) -> Option<bool> {
     let SetExpr::Values(values) = &*insert.source.as_ref()?.body else {
         return None;
     };
-    let given = insert.columns.iter();
-    let given: Option<Vec<String>> = given
-        .map(|name| name.0.last()?.as_ident().map(names::fold))
-        .collect();
-    let given = given?;
+    // Values of other rows may be NULL.
+    let is_plain = insert.on.is_none();
+    Some(is_plain && gives_all(table, &insert.columns, &values.rows, is_constant))
+}
+
+/// Whether each row has such a value for each protected column that is `NOT NULL`.
+pub(super) fn gives_all(
+    table: &Table,
+    columns: &[ObjectName],
+    rows: &[Parens<Vec<Expr>>],
+    is_given: impl Fn(&Expr) -> bool,
+) -> bool {
+    let named = |name: &ObjectName| name.0.last()?.as_ident().map(names::fold);
+    let given: Vec<Option<String>> = columns.iter().map(named).collect();
     let mut needed = table.columns.iter().enumerate();
-    Some(needed.all(|(index, column)| {
+    needed.all(|(index, column)| {
         if column.protected.is_none() || !column.not_null {
             return true;
         }
+        let is_it = |own: &Option<String>| own.as_ref() == Some(&column.name);
         let place = match given.is_empty() {
             true => Some(index),
-            false => given.iter().position(|own| *own == column.name),
+            false => given.iter().position(is_it),
         };
-        let mut rows = values.rows.iter();
-        place.is_some_and(|at| rows.all(|row| row.content.get(at).is_some_and(is_constant)))
-    }))
+        let mut rows = rows.iter();
+        place.is_some_and(|at| rows.all(|row| row.content.get(at).is_some_and(&is_given)))
+    })
 }
 
-fn is_constant(value: &Expr) -> bool {
+pub(super) fn is_constant(value: &Expr) -> bool {
     match value {
         Expr::Value(value) => matches!(
             value.value,

@@ -284,7 +284,9 @@ impl Reader<'_> {
                 .found
                 .first()
                 .is_some_and(|first| first.value == "create");
-        if !is_part && !is_declared && OTHER_FORMS.contains(&lower.as_str()) {
+        let is_ignore =
+            lower == "ignore" && matches!(&self.found[..], [first] if first.value == "insert");
+        if !is_part && !is_declared && !is_ignore && OTHER_FORMS.contains(&lower.as_str()) {
             return Err(refused("a key word of a form that is not understood yet"));
         }
         self.push(Kind::Word, size, lower, is_apart);

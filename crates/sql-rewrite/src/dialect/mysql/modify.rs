@@ -33,6 +33,11 @@ pub(crate) fn of_update(update: &Update, schema: &Schema) -> Result<Plan, Refusa
 }
 
 fn modify(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite, Refusal> {
+    if !update.order_by.is_empty() || update.limit.is_some() {
+        return Err(unsupported(
+            "ORDER BY or LIMIT in an UPDATE that computes new values of protected columns",
+        ));
+    }
     let table = written_table(&update.table.relation, analysis.schema)?;
     let TableFactor::Table { alias, .. } = &update.table.relation else {
         return Err(unsupported("UPDATE of what is no table"));
@@ -296,10 +301,8 @@ fn check_key(
                 let found = column(left, right).or_else(|| column(right, left));
                 given.extend(found.and_then(|name| table.position(&name)));
             }
-            // The server may take another way to the row by it, and find it otherwise.
-            _ => {
-                return Err(more_than_equality(table));
-            }
+            // It only leaves the row out, and is the server's to decide.
+            _ => {}
         }
     }
     let is_computed = |index: &usize| {
@@ -351,13 +354,4 @@ fn if_unchanged(update: &mut Update, name: &str, columns: &[ColumnId], analysis:
         });
     }
     update.selection = condition;
-}
-
-fn more_than_equality(table: &Table) -> Refusal {
-    refuse(format!(
-        "the new value of a protected column of {} is computed from the old one, and the \
-         condition has more than comparisons of columns with constants for equality",
-        table.name
-    ))
-    .with_hint("Leave the rest of the condition out, or read the row first.")
 }

@@ -5,7 +5,11 @@ mod tests;
 
 use std::any::TypeId;
 
-use sqlparser::ast::{AssignmentTarget, LimitClause, Offset, OffsetRows, Statement, TableFactor};
+use sqlparser::ast::helpers::attached_token::AttachedToken;
+use sqlparser::ast::{
+    Assignment, AssignmentTarget, Expr, Insert, LimitClause, Offset, OffsetRows, OnInsert, Parens,
+    Query, SetExpr, Statement, TableFactor, TableObject, Values,
+};
 use sqlparser::dialect::{Dialect, MySqlDialect};
 use sqlparser::parser::Parser;
 
@@ -42,6 +46,10 @@ impl Dialect for Plain {
     }
 
     fn supports_update_order_by(&self) -> bool {
+        true
+    }
+
+    fn supports_insert_set(&self) -> bool {
         true
     }
 
@@ -92,18 +100,78 @@ fn in_common_forms(mut statement: Statement) -> Statement {
         }
         Statement::Update(update) if update.table.joins.is_empty() => {
             let own = own_name(&update.table.relation);
-            for assignment in &mut update.assignments {
-                if let AssignmentTarget::ColumnName(name) = &mut assignment.target
-                    && name.0.len() == 2
-                    && name.0[0].as_ident().map(|part| &part.value) == own.as_ref()
-                {
-                    name.0.remove(0);
-                }
-            }
+            without_table(&mut update.assignments, own.as_ref());
         }
+        Statement::Insert(insert) => inserted_in_common_forms(insert),
         _ => {}
     }
     statement
+}
+
+/// `INSERT` without `INTO`, and `INSERT … SET`.
+fn inserted_in_common_forms(insert: &mut Insert) {
+    insert.into = true;
+    if insert.source.is_none() && insert.columns.is_empty() && !insert.assignments.is_empty() {
+        let assignments = std::mem::take(&mut insert.assignments);
+        let (mut columns, mut row) = (Vec::new(), Vec::new());
+        for assignment in &assignments {
+            if let AssignmentTarget::ColumnName(name) = &assignment.target {
+                columns.push(name.clone());
+                row.push(assignment.value.clone());
+            }
+        }
+        match columns.len() == assignments.len() {
+            true => {
+                insert.columns = columns;
+                insert.source = Some(Box::new(values(row)));
+            }
+            false => insert.assignments = assignments,
+        }
+    }
+    let own = match &insert.table {
+        TableObject::TableName(name) => name.0.last().and_then(|last| last.as_ident()),
+        _ => None,
+    };
+    let own = own.map(|own| own.value.clone());
+    if let Some(OnInsert::DuplicateKeyUpdate(assignments)) = &mut insert.on {
+        without_table(assignments, own.as_ref());
+    }
+}
+
+/// `VALUES (…)` with one row.
+fn values(row: Vec<Expr>) -> Query {
+    Query {
+        with: None,
+        body: Box::new(SetExpr::Values(Values {
+            explicit_row: false,
+            value_keyword: false,
+            rows: vec![Parens {
+                opening_token: AttachedToken::empty(),
+                content: row,
+                closing_token: AttachedToken::empty(),
+            }],
+        })),
+        order_by: None,
+        limit_clause: None,
+        fetch: None,
+        locks: Vec::new(),
+        for_clause: None,
+        settings: None,
+        format_clause: None,
+        pipe_operators: Vec::new(),
+    }
+}
+
+/// Assignments without the name of the table that they write.
+fn without_table(assignments: &mut [Assignment], own: Option<&String>) {
+    for assignment in assignments {
+        if let AssignmentTarget::ColumnName(name) = &mut assignment.target
+            && name.0.len() == 2
+            && name.0[0].as_ident().map(|part| &part.value) == own
+        {
+            name.0.remove(0);
+        }
+    }
 }
 
 /// The name that a table has in its statement.

@@ -2,13 +2,13 @@
 //! they came. Locks, what a dump has around its rows, and questions about tables whose name is a
 //! constant.
 
-use super::MySql;
+use super::information;
 use super::lexer::{self, Kind, Lexeme};
 use super::shown::{is_symbol, take_table, take_word};
 use crate::mention::Mentions;
 use sql_plan::refuse;
 
-use crate::Refusal;
+use crate::{Dialect, Refusal, Schema};
 
 /// Columns of `information_schema.columns` that tell the type of sealed values, not the declared
 /// one.
@@ -34,7 +34,10 @@ const OF_A_DUMP: &str = "select column_name , extra , generation_expression , da
 ///
 /// # Errors
 /// It would show how values are stored.
-pub(super) fn passes(text: &str, mentions: &Mentions, own: MySql) -> Result<bool, Refusal> {
+pub(super) fn passes(text: &str, mentions: &Mentions, schema: &Schema) -> Result<bool, Refusal> {
+    let Dialect::MySql(own) = schema.dialect else {
+        return Ok(false);
+    };
     if let Some(inside) = in_a_dump(text) {
         return Ok(lexer::lexemes(inside, own).is_ok_and(|found| sets_keys(&found, inside)));
     }
@@ -56,7 +59,11 @@ pub(super) fn passes(text: &str, mentions: &Mentions, own: MySql) -> Result<bool
         if is_written || mentions.find(&without_texts(&found, text)).is_some() {
             return Ok(false);
         }
-        return check_information(&found, text).map(|()| true);
+        return match information::translated(text, schema, own) {
+            // Its answer has what was declared.
+            Some(_) => Ok(true),
+            None => check_information(&found, text).map(|()| true),
+        };
     }
     Ok(sets_keys(&found, text) || lists(&found, text))
 }
@@ -144,7 +151,8 @@ fn check_information(found: &[Lexeme], text: &str) -> Result<(), Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Dialect, Schema, Table};
+    use crate::Table;
+    use crate::dialect::mysql::MySql;
 
     #[track_caller]
     fn passes_over_person(text: &str) -> Result<bool, Refusal> {
@@ -159,7 +167,7 @@ mod tests {
             ..Schema::default()
         };
         schema.tables.insert(name, table);
-        passes(text, &Mentions::of(&schema), own)
+        passes(text, &Mentions::of(&schema), &schema)
     }
 
     #[test]
@@ -196,11 +204,12 @@ mod tests {
         ] {
             assert_eq!(passes_over_person(text), Ok(false), "{text}");
         }
+        // As parts of information_schema that are not understood.
         for text in [
-            "SELECT column_type FROM information_schema.columns WHERE table_name = 'person'",
-            "SELECT * FROM information_schema.`COLUMNS` WHERE table_name = 'person'",
-            "SELECT constraint_name FROM information_schema.check_constraints WHERE table_name = \
-             'person'",
+            "SELECT information_schema.columns.column_type FROM information_schema.columns WHERE \
+             table_name = 'person'",
+            "SELECT c.data_type FROM columns c WHERE c.table_name = 'person'",
+            "SELECT constraint_name FROM check_constraints WHERE table_name = 'person'",
         ] {
             passes_over_person(text).expect_err(text);
         }

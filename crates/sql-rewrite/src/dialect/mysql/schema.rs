@@ -331,7 +331,11 @@ impl Builder {
                     table.position(&column).filter(|_| truth(row, 4))
                 })
                 .collect();
-            table.unique_keys.extend(columns);
+            if let Some(columns) = columns {
+                table.unique_keys.push(columns);
+                let names = &mut self.schema.catalogue.unique_key_names;
+                names.entry(name).or_default().push(text(&rows[0], 2));
+            }
         }
     }
 

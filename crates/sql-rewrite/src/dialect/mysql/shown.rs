@@ -80,7 +80,7 @@ pub fn described(text: &str, schema: &Schema) -> Option<Described> {
 }
 
 /// A declared type as the server shows it: with the width of a number, before MySQL 8.0.19.
-fn shown_type(logical: LogicalType, own: MySql) -> String {
+pub(super) fn shown_type(logical: LogicalType, own: MySql) -> String {
     let name = type_name(logical);
     let width = match logical {
         _ if !own.is_mariadb && own.version >= 80_019 => "",

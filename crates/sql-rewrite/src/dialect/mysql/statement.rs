@@ -7,12 +7,12 @@ use sqlparser::ast::{Expr, ObjectName, SelectItem, SetExpr, Statement};
 use sqlstate::SqlState;
 
 use super::lexer::{self, Kind};
-use super::{MySql, kinds, lax, names, parse, rowless};
+use super::{MySql, information, kinds, lax, names, parse, rowless};
 use crate::analysis::template;
 use crate::dialect::lexeme::{is_word, lower, names_word};
 use crate::mention::Mentions;
 use crate::statement::of_statement;
-use crate::{Effects, Plan, Planned, Refusal, Schema, Table, guard, walk};
+use crate::{Effects, Plan, Planned, Refusal, Schema, Table, guard, verify, walk};
 use sql_plan::{refuse, unsupported};
 
 /// Words of statements behind which names may mean other tables, or there are others.
@@ -53,7 +53,7 @@ pub(crate) fn plan(text: &str, schema: &Schema, own: MySql) -> Result<Vec<Planne
     let found = readings.iter().find_map(|text| mentions.find(text));
     let passes = match &found {
         None => Ok(true),
-        Some(_) => rowless::passes(text, &mentions, own),
+        Some(_) => rowless::passes(text, &mentions, schema),
     };
     let name = match (found, passes) {
         (Some(name), Ok(false)) => name,
@@ -61,7 +61,13 @@ pub(crate) fn plan(text: &str, schema: &Schema, own: MySql) -> Result<Vec<Planne
         _ => {
             check_unseen(text, &words, own)?;
             check_closed(text, &readings, schema, own)?;
-            return planned(Plan::Pass(effects(&words)));
+            return planned(match information::translated(text, schema, own) {
+                None => Plan::Pass(effects(&words)),
+                Some(translated) => {
+                    verify::check_information(text, &translated, own)?;
+                    Plan::One(translated, effects(&words))
+                }
+            });
         }
     };
     let plan = named(text, schema, own);

@@ -4,16 +4,19 @@
 //! a comparison, without parentheses, is an operand of another one.
 
 use sqlparser::ast::{
-    Assignment, AssignmentTarget, BinaryOperator, Delete, DuplicateTreatment, Expr, FromTable,
-    Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, GroupByExpr,
-    Ident, Insert, Join, JoinConstraint, JoinOperator, LimitClause, LockClause, LockType,
-    ObjectName, Offset, OffsetRows, OrderBy, OrderByExpr, OrderByKind, Query, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, SetExpr, Statement, TableFactor, TableObject, TableWithJoins,
-    UnaryOperator, Update, Value,
+    BinaryOperator, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentList, FunctionArguments, GroupByExpr, Ident, Join, JoinConstraint,
+    JoinOperator, LimitClause, LockClause, LockType, ObjectName, Offset, OffsetRows, OrderBy,
+    OrderByExpr, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
+    Statement, TableFactor, TableWithJoins, UnaryOperator, Value,
 };
 
-use super::names;
+use super::{duplicates, names};
+
 use crate::dialect::Unread;
+use writes::{of_delete, of_insert, of_update};
+
+mod writes;
 
 /// Functions of the server's own: none of a user's hides them, and none runs a text as SQL.
 const FUNCTIONS: &str = "\
@@ -301,134 +304,6 @@ fn of_name(name: &Ident) -> Checked {
         None | Some('`') => Ok(()),
         Some(_) => form("a name in quotes of this kind"),
     }
-}
-
-fn of_insert(insert: &Insert) -> Checked {
-    let Insert {
-        insert_token: _,
-        optimizer_hints,
-        or: None,
-        ignore,
-        into: _,
-        table: TableObject::TableName(name),
-        table_alias: None,
-        columns,
-        overwrite: false,
-        source: Some(source),
-        assignments,
-        partitioned: None,
-        after_columns,
-        has_table_keyword: false,
-        on,
-        returning: None,
-        output: None,
-        replace_into,
-        priority: None,
-        insert_alias: None,
-        settings: None,
-        format_clause: None,
-        multi_table_insert_type: None,
-        multi_table_into_clauses: _,
-        multi_table_when_clauses: _,
-        multi_table_else_clause: None,
-    } = insert
-    else {
-        return form("INSERT of this form (SET, RETURNING, an alias, a priority)");
-    };
-    if *ignore {
-        return form("INSERT IGNORE, under which a value that is too long is cut,");
-    }
-    if *replace_into {
-        return form("REPLACE");
-    }
-    if on.is_some() {
-        return form("ON DUPLICATE KEY UPDATE");
-    }
-    if !optimizer_hints.is_empty() || !assignments.is_empty() || !after_columns.is_empty() {
-        return form("INSERT of this form");
-    }
-    of_object(name)?;
-    columns.iter().try_for_each(of_object)?;
-    let Query {
-        with: None,
-        body,
-        order_by: None,
-        limit_clause: None,
-        fetch: None,
-        locks,
-        ..
-    } = &**source
-    else {
-        return form("INSERT of this form");
-    };
-    let SetExpr::Values(values) = &**body else {
-        return form("INSERT … SELECT");
-    };
-    if !locks.is_empty() || values.explicit_row {
-        return form("INSERT of this form");
-    }
-    let mut given = values.rows.iter().flat_map(|row| &row.content);
-    given.try_for_each(of_value)
-}
-
-fn of_update(update: &Update) -> Checked {
-    let Update {
-        update_token: _,
-        optimizer_hints,
-        table,
-        assignments,
-        from: None,
-        selection,
-        returning: None,
-        output: None,
-        or: None,
-        order_by,
-        limit: None,
-    } = update
-    else {
-        return form("UPDATE of this form (LIMIT, RETURNING)");
-    };
-    if !optimizer_hints.is_empty() || !table.joins.is_empty() || !order_by.is_empty() {
-        return form("UPDATE of several tables, or with ORDER BY");
-    }
-    of_factor(&table.relation)?;
-    for Assignment { target, value } in assignments {
-        let AssignmentTarget::ColumnName(name) = target else {
-            return form("an assignment of this form");
-        };
-        of_object(name)?;
-        of_value(value)?;
-    }
-    selection.iter().try_for_each(of_value)
-}
-
-fn of_delete(delete: &Delete) -> Checked {
-    let Delete {
-        delete_token: _,
-        optimizer_hints,
-        tables,
-        from: FromTable::WithFromKeyword(from),
-        using: None,
-        selection,
-        returning: None,
-        output: None,
-        order_by,
-        limit: None,
-    } = delete
-    else {
-        return form("DELETE of this form (LIMIT, RETURNING, several tables)");
-    };
-    let [one] = &from[..] else {
-        return form("DELETE of several tables");
-    };
-    if !optimizer_hints.is_empty() || !tables.is_empty() || !order_by.is_empty() {
-        return form("DELETE of several tables, or with ORDER BY");
-    }
-    if !one.joins.is_empty() {
-        return form("DELETE of several tables");
-    }
-    of_factor(&one.relation)?;
-    selection.iter().try_for_each(of_value)
 }
 
 /// A condition or a value.

@@ -76,6 +76,125 @@ fn values_are_sealed_for_their_columns() {
 }
 
 #[test]
+fn rows_that_are_there_get_what_is_sealed() {
+    let insert = "INSERT INTO person (id, name) VALUES ({1}, {name}) ON DUPLICATE KEY UPDATE";
+    for update in [
+        "name = VALUES(name), id = id + VALUES(id)",
+        "name = {name}, mail = {mail}",
+        "name = name, id = VALUES(id)",
+        "name = NULL",
+    ] {
+        assert_proved(&format!("{insert} {update}"), &[]);
+    }
+    for update in [
+        "name = 'x'",
+        "name = {1}",
+        "name = {mail}",
+        "name = VALUES(id)",
+        "id = VALUES(name)",
+        "id = name",
+        "mail = VALUES(name)",
+        "name = VALUES(name, id)",
+        "name = LENGTH(VALUES(name))",
+        "name = {name}, id = (SELECT 1)",
+    ] {
+        assert_refused(&format!("{insert} {update}"), &[]);
+    }
+    let text = format!("{insert} mail = VALUES(mail)").replace("person", "public.person");
+    let mut schema = of_mysql();
+    assert_eq!(proved_for(&schema, &text, &[]), Ok(()));
+    schema
+        .protected
+        .iter_mut()
+        .for_each(|own| own.not_null = true);
+    let doubt = proved_for(&schema, &text, &[]).expect_err("it may be empty");
+    assert!(doubt.contains("not given"), "{doubt}");
+    assert_proved("REPLACE INTO person (id, name) VALUES ({1}, {name})", &[]);
+    assert_refused("REPLACE INTO person (id, name) VALUES ({1}, 'x')", &[]);
+    assert_proved(
+        "INSERT INTO person (id, name) SELECT id, note FROM visit",
+        &[],
+    );
+    assert_refused(
+        "INSERT INTO person (id, name) SELECT id, label FROM plain",
+        &[],
+    );
+    assert_refused(
+        "INSERT INTO plain (id, label) SELECT id, name FROM person",
+        &[],
+    );
+}
+
+#[test]
+fn first_rows_are_those_of_the_order_of_values() {
+    assert_proved("UPDATE person SET name = {name} ORDER BY id LIMIT {1}", &[]);
+    assert_proved(
+        "DELETE FROM person WHERE id = 5 ORDER BY id DESC LIMIT 3",
+        &[],
+    );
+    for text in [
+        "DELETE FROM person ORDER BY name LIMIT 1",
+        "UPDATE person SET id = 1 ORDER BY name",
+        "DELETE FROM person LIMIT {name}",
+    ] {
+        assert_refused(text, &[]);
+    }
+    let text = "DELETE FROM public.person ORDER BY name LIMIT 1";
+    let mut schema = of_mysql();
+    schema.protected[0].mode = crate::Mode::Order;
+    assert_eq!(proved_for(&schema, text, &[]), Ok(()));
+}
+
+/// Says whether an `INSERT IGNORE` over a column that is NOT NULL is proved, with this change.
+fn ignored(
+    text: &str,
+    change: impl FnOnce(&mut crate::Translated, &mut crate::Effects),
+) -> Result<(), String> {
+    let mut schema = of_mysql();
+    let key = ("public".to_owned(), "person".to_owned());
+    schema.search_path = vec!["public".to_owned()];
+    let table = schema.tables.get_mut(&key).expect("a table");
+    let place = table.position("name").expect("a column");
+    table.columns[place].not_null = true;
+    let planned = crate::plan(text, &schema).map_err(|refusal| refusal.message)?;
+    let crate::Plan::One(mut translated, mut effects) = planned[0].plan.clone() else {
+        panic!("{planned:?}");
+    };
+    change(&mut translated, &mut effects);
+    let checked = super::check(&crate::Plan::One(translated, effects), &schema);
+    checked.map_err(|doubt| doubt.0)
+}
+
+#[test]
+fn what_would_become_empty_is_refused() {
+    use crate::{Literal, Source, Use};
+    let text = "INSERT IGNORE INTO person (id, name) VALUES (1, 'x'), (2, ?)";
+    assert_eq!(ignored(text, |_, _| {}), Ok(()));
+    let is_text = |hole: &&mut crate::Hole| matches!(hole.source, Source::Literal(_));
+    let said = [
+        ignored(text, |own, _| {
+            let mut holes = own.holes.iter_mut();
+            holes.find(is_text).expect("a hole").source = Source::Literal(Literal::Null);
+        }),
+        ignored(text, |_, effects| {
+            let all = std::mem::take(&mut effects.uses).into_iter();
+            effects.uses = all.filter(|(_, what)| *what != Use::NeverNull).collect();
+        }),
+        ignored(text, |own, _| replace(own, "name", "mail")),
+    ];
+    for (number, said) in said.iter().enumerate() {
+        assert!(said.is_err(), "defect {number}");
+    }
+    for text in [
+        "INSERT IGNORE INTO person (id) VALUES (1)",
+        "INSERT IGNORE INTO person (id, name) VALUES (1, NULL)",
+        "INSERT IGNORE INTO person (id, name) SELECT id, note FROM visit",
+    ] {
+        assert!(ignored(text, |_, _| {}).is_err(), "{text}");
+    }
+}
+
+#[test]
 fn what_is_read_is_opened() {
     assert_proved(
         "SELECT `person`.`id`, `person`.`name`, MAIL FROM person WHERE name = {name}",
@@ -225,4 +344,63 @@ fn a_row_is_written_where_it_has_what_was_computed_from() {
     for (number, said) in said.iter().enumerate() {
         assert!(said.is_err(), "defect {number}");
     }
+}
+
+#[test]
+fn a_question_to_information_schema_is_sent_as_it_came() {
+    use crate::{Form, Hole, Source, Template, Translated};
+    let sent = |text: &str| {
+        let mut pieces = Vec::new();
+        let mut holes = Vec::new();
+        for (index, part) in text.split('?').enumerate() {
+            if index > 0 {
+                pieces.push(crate::Piece::Hole(holes.len()));
+                holes.push(Hole {
+                    source: Source::Parameter(holes.len()),
+                    form: Form::Plain,
+                });
+            }
+            pieces.push(crate::Piece::Text(part.to_owned()));
+        }
+        Translated {
+            template: Template { pieces },
+            parameter_types: vec![None; holes.len()],
+            holes,
+            outputs: Vec::new(),
+            locks: None,
+        }
+    };
+    let check =
+        |text: &str, to: &str| super::super::check_information(text, &sent(to), MySql::default());
+    let query = "(SELECT COLUMN_NAME AS COLUMN_NAME FROM information_schema.columns)";
+    let text = "SELECT column_name FROM information_schema.`Columns` WHERE table_name = ? LIMIT 7";
+    let other = |from: &str, to: &str| {
+        let good =
+            format!("SELECT column_name FROM {query} AS `Columns` WHERE table_name = ? LIMIT 7");
+        check(text, &good.replace(from, to))
+    };
+    assert_eq!(other("", ""), Ok(()));
+    for (from, to) in [
+        ("SELECT column_name FROM", "SELECT column_type FROM"),
+        ("LIMIT 7", ""),
+        ("LIMIT 7", "LIMIT 70"),
+        (" AS `Columns`", " AS other"),
+        ("FROM information_schema.columns)", "FROM shop.person)"),
+        (
+            "FROM information_schema.columns)",
+            "FROM information_schema.columns JOIN shop.person)",
+        ),
+        (
+            "FROM information_schema.columns)",
+            "FROM information_schema.tables)",
+        ),
+        ("(SELECT COLUMN_NAME AS", "(SELECT ? AS"),
+        ("table_name = ?", "table_name = 'person'"),
+        (query, "shop.person"),
+    ] {
+        assert!(other(from, to).is_err(), "{from} {to}");
+    }
+    let mut sealed = sent(text);
+    sealed.holes[0].form = Form::Sealed(NAME, crate::Purpose::Match);
+    assert!(super::super::check_information(text, &sealed, MySql::default()).is_err());
 }

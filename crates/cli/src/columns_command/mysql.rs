@@ -1,0 +1,147 @@
+//! `strongroom columns check` and `explain` before MySQL and MariaDB.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use configuration::Parts;
+use mysql::prelude::Queryable as _;
+use mysql::{Conn, Opts, OptsBuilder, Row};
+use sql_rewrite::mysql::MySql;
+use sql_rewrite::mysql::schema::{ASKED, build, check_rules};
+use sql_rewrite::{Answer, Schema, explain};
+
+use super::rules_text;
+use super::server::DATABASE_URL;
+
+/// What decides how a server reads texts.
+const SETTINGS: &str =
+    "SELECT @@version, CAST(@@lower_case_table_names AS CHAR), @@sql_mode, DATABASE()";
+
+/// Whether rules may stand before these servers. What is wrong has been reported otherwise.
+pub fn are_known(path: &Path, parts: &Parts) -> anyhow::Result<bool> {
+    let mut errors = Vec::new();
+    if let Err(wrong) = parts.columns.check() {
+        errors.extend(wrong.iter().map(ToString::to_string));
+    }
+    errors.extend(check_rules(&parts.columns).iter().map(ToString::to_string));
+    for error in &errors {
+        writeln!(io::stderr(), "strongroom: {}: {error}", path.display())?;
+    }
+    Ok(errors.is_empty())
+}
+
+/// The schema of the server that is named. None: none is named.
+fn schema(parts: &Parts) -> anyhow::Result<Option<Schema>> {
+    let Ok(url) = std::env::var(DATABASE_URL) else {
+        return Ok(None);
+    };
+    // The error's text may repeat the URL, and with it a password.
+    let Ok(options) = Opts::from_url(&url) else {
+        bail!("{DATABASE_URL} is no URL of MySQL: write mysql://USER@HOST:PORT/DATABASE");
+    };
+    let is_near = matches!(
+        options.get_ip_or_hostname().as_ref(),
+        "localhost" | "127.0.0.1" | "::1"
+    );
+    let wants_tls = parts
+        .proxy
+        .as_ref()
+        .is_some_and(|own| own.server_tls.is_some());
+    if wants_tls && !is_near {
+        bail!(
+            "[proxy.server_tls] is set, and this command speaks no TLS before MySQL: run it on the \
+             server's host, with mysql://USER@127.0.0.1/DATABASE in {DATABASE_URL}"
+        );
+    }
+    let failed = || format!("cannot ask the server of {DATABASE_URL}");
+    let mut client = Conn::new(OptsBuilder::from_opts(options)).with_context(failed)?;
+    let settings = ask(&mut client, SETTINGS).with_context(failed)?;
+    let setting = |index: usize| settings.first()?.get(index)?.as_deref();
+    let version = setting(0).unwrap_or_default();
+    let own = MySql::of_version(version, setting(1) != Some("0"));
+    let own = own
+        .in_mode(setting(2).unwrap_or_default())
+        .map(|(own, _)| own)?;
+    let answers: Result<Vec<Answer>, mysql::Error> =
+        ASKED.iter().map(|text| ask(&mut client, text)).collect();
+    let answers = answers.with_context(failed)?;
+    Ok(Some(build(&parts.columns, &answers, own, setting(3))))
+}
+
+/// Values as texts.
+fn ask(client: &mut Conn, text: &str) -> Result<Answer, mysql::Error> {
+    let rows: Vec<Row> = client.query(text)?;
+    let value = |value: mysql::Value| match value {
+        mysql::Value::NULL => None,
+        mysql::Value::Bytes(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+        other => Some(other.as_sql(true)),
+    };
+    let rows = rows.into_iter();
+    Ok(rows
+        .map(|row| row.unwrap().into_iter().map(value).collect())
+        .collect())
+}
+
+/// Checks rules against the server.
+pub fn check(parts: &Parts) -> anyhow::Result<ExitCode> {
+    let count = parts.columns.count();
+    let mut output = io::stdout().lock();
+    let Some(schema) = schema(parts)? else {
+        writeln!(
+            output,
+            "{}, none contradicts another. Set {DATABASE_URL} to check against a server.",
+            rules_text(count)
+        )?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    if !schema.unfit.is_empty() {
+        for error in &schema.unfit {
+            writeln!(io::stderr(), "strongroom: {error}")?;
+        }
+        return Ok(ExitCode::FAILURE);
+    }
+    let verb = if count == 1 { "fits" } else { "fit" };
+    writeln!(output, "{} {verb} the server.", rules_text(count))?;
+    for report in explain::columns(&schema) {
+        for warning in &report.warnings {
+            writeln!(output, "{}.{}: {warning}", report.table, report.column)?;
+        }
+    }
+    let mut told: Vec<String> = Vec::new();
+    for table in schema.tables.values() {
+        let name = format!("{}.{}", table.schema, table.name);
+        if table.oid == 0 && table.is_protected() {
+            told.push(format!(
+                "{name}: is not there yet; create it through the proxy"
+            ));
+        } else if table.opaque {
+            told.push(format!(
+                "{name}: shows protected columns, so reading it is refused"
+            ));
+        }
+    }
+    for ((database, table), why) in &schema.closed {
+        told.push(format!("{database}.{table}: {why}"));
+    }
+    for name in &schema.suspect_functions {
+        told.push(format!(
+            "{name}(): may read protected tables, so calling it is refused"
+        ));
+    }
+    told.sort_unstable();
+    for line in told {
+        writeln!(output, "{line}")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The schema for explanations, which is without tables where no server is named, and whether one
+/// is.
+pub fn schema_anyway(parts: &Parts) -> anyhow::Result<(Schema, bool)> {
+    Ok(match schema(parts)? {
+        Some(schema) => (schema, true),
+        None => (build(&parts.columns, &[], MySql::default(), None), false),
+    })
+}

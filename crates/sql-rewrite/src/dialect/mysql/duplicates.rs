@@ -1,0 +1,199 @@
+//! `INSERT` where a row is there already: `ON DUPLICATE KEY UPDATE`, and `INSERT IGNORE`.
+//!
+//! `VALUES(column)` is the value that the row would have had. While a statement is analysed, it is
+//! a column of a relation of its own, whose name no text of a client can have.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{
+    Assignment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, Insert, ObjectName, SetExpr, TableObject, VisitorMut,
+};
+
+use super::{lax, names};
+use crate::analysis::{Analysis, Relation, Scope};
+use crate::{ColumnId, Refusal, Table, Use, walk};
+use sql_plan::{refuse, unsupported};
+
+/// The relation of the values that a row would have had.
+const PROPOSED: &str = "\u{2}values";
+
+/// The column of a call `VALUES(column)`.
+pub(super) fn proposed(value: &Expr) -> Option<&Ident> {
+    let Expr::Function(Function {
+        name,
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args:
+            FunctionArguments::List(FunctionArgumentList {
+                duplicate_treatment: None,
+                args,
+                clauses,
+            }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group,
+    }) = value
+    else {
+        return None;
+    };
+    if !names::is_word(name, "values") || !clauses.is_empty() || !within_group.is_empty() {
+        return None;
+    }
+    match &args[..] {
+        [FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Identifier(column)))] => Some(column),
+        _ => None,
+    }
+}
+
+/// Gives each expression of some assignments another form.
+struct Each<F>(F);
+
+impl<F: FnMut(&mut Expr)> VisitorMut for Each<F> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, value: &mut Expr) -> ControlFlow<()> {
+        (self.0)(value);
+        ControlFlow::Continue(())
+    }
+}
+
+fn each(assignments: &mut [Assignment], change: impl FnMut(&mut Expr)) {
+    let mut change = Each(change);
+    for assignment in assignments {
+        let _: ControlFlow<()> = walk::visit_mut(&mut assignment.value, &mut change);
+    }
+}
+
+/// The assignments with columns in the place of `VALUES(column)`.
+pub(super) fn as_columns(assignments: &[Assignment]) -> Vec<Assignment> {
+    let mut changed = assignments.to_vec();
+    each(&mut changed, |value| {
+        if let Some(column) = proposed(value) {
+            *value = Expr::Identifier(column.clone());
+        }
+    });
+    changed
+}
+
+impl Analysis<'_> {
+    /// Analyses what becomes of a row that is there. `given` are the columns that values are given
+    /// for: of another one that is NOT NULL, MariaDB takes an empty value in the place of a missing
+    /// one.
+    pub fn on_duplicate(
+        &mut self,
+        assignments: &mut [Assignment],
+        (table, given): (Option<&Table>, &[ObjectName]),
+        relation: &Relation,
+        outer: Option<&Scope>,
+    ) -> Result<(), Refusal> {
+        let dialect = self.dialect();
+        let given: Vec<String> = given
+            .iter()
+            .filter_map(|name| name.0.last()?.as_ident().map(names::fold))
+            .collect();
+        let protected = |name: &str| {
+            let table = table?;
+            table.columns[table.position(name)?].protected
+        };
+        let mut missing: Option<ColumnId> = None;
+        each(assignments, |value| {
+            let Some(column) = proposed(value).cloned() else {
+                return;
+            };
+            let name = names::fold(&column);
+            let needed = protected(&name).filter(|id| self.column(*id).not_null);
+            if let Some(id) = needed.filter(|_| !given.contains(&name)) {
+                missing = Some(id);
+            }
+            *value = Expr::CompoundIdentifier(vec![Ident::new(PROPOSED), column]);
+        });
+        if let Some(id) = missing {
+            return Err(refuse(format!(
+                "VALUES() of protected column {}, which the statement gives no value",
+                self.title(id)
+            ))
+            .with_hint("Name the column in the INSERT, or leave the assignment out."));
+        }
+        let proposed = Relation {
+            name: PROPOSED.to_owned(),
+            schema: None,
+            ..relation.clone()
+        };
+        let around = Scope::of(vec![proposed], outer, dialect);
+        let scope = Scope::of(vec![relation.clone()], Some(&around), dialect);
+        self.assignments(assignments, table, &scope)?;
+        each(assignments, |value| {
+            if let Expr::CompoundIdentifier(parts) = value
+                && let [relation, column] = &parts[..]
+                && relation.value == PROPOSED
+            {
+                *value = call(column.clone());
+            }
+        });
+        Ok(())
+    }
+}
+
+/// `VALUES(column)`
+fn call(column: Ident) -> Expr {
+    Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::new("VALUES")]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args: vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(
+                Expr::Identifier(column),
+            ))],
+            clauses: Vec::new(),
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
+}
+
+impl Analysis<'_> {
+    /// Lets an `INSERT IGNORE` through that stores what it would store without `IGNORE`, or
+    /// nothing. The server puts an empty value in the place of NULL or of a missing one, which is no sealed
+    /// value. Parameters are looked at when they are there.
+    pub fn ignoring(&mut self, insert: &Insert) -> Result<(), Refusal> {
+        let hint = "Leave IGNORE out, or give such columns a value in each row.";
+        if insert.on.is_some() {
+            return Err(unsupported("INSERT IGNORE … ON DUPLICATE KEY UPDATE").with_hint(hint));
+        }
+        let (TableObject::TableName(name), Some(source)) = (&insert.table, &insert.source) else {
+            return Err(unsupported("INSERT of this form"));
+        };
+        let found = self.dialect().split(name);
+        let table =
+            found.and_then(|(database, table)| self.schema.find(database.as_deref(), &table));
+        let Some(table) = table.filter(|table| table.is_protected()) else {
+            return Ok(());
+        };
+        let SetExpr::Values(values) = &*source.body else {
+            return Err(unsupported("INSERT IGNORE … SELECT into a protected table")
+                .with_hint("Leave IGNORE out."));
+        };
+        let is_given = |value: &Expr| lax::is_constant(value) || is_parameter(value);
+        if !lax::gives_all(table, &insert.columns, &values.rows, is_given) {
+            return Err(unsupported(
+                "INSERT IGNORE without a value that is not NULL for each protected column that is \
+                 NOT NULL",
+            )
+            .with_hint(hint));
+        }
+        let needed = table.columns.iter().filter(|column| column.not_null);
+        let needed: Vec<ColumnId> = needed.filter_map(|column| column.protected).collect();
+        self.note_use(needed, Use::NeverNull);
+        Ok(())
+    }
+}
+
+fn is_parameter(value: &Expr) -> bool {
+    matches!(value, Expr::Value(value)
+        if matches!(value.value, sqlparser::ast::Value::Placeholder(_)))
+}

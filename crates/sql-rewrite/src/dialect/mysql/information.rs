@@ -1,0 +1,406 @@
+//! Questions to `information_schema` about columns and checks. In the place of its table stands a
+//! query of the same columns that has the declared types in the place of those of sealed values,
+//! and no guards. The rest of the text is sent as it came.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use column_value::LogicalType;
+
+use super::MySql;
+use super::lexer::{self, Kind, Lexeme};
+use super::shown::{is_symbol, shown_type};
+use crate::{Form, Hole, Piece, Schema, Source, Template, Translated};
+
+/// Columns of `information_schema.columns` on both servers.
+const COLUMNS: [&str; 21] = [
+    "TABLE_CATALOG",
+    "TABLE_SCHEMA",
+    "TABLE_NAME",
+    "COLUMN_NAME",
+    "ORDINAL_POSITION",
+    "COLUMN_DEFAULT",
+    "IS_NULLABLE",
+    "DATA_TYPE",
+    "CHARACTER_MAXIMUM_LENGTH",
+    "CHARACTER_OCTET_LENGTH",
+    "NUMERIC_PRECISION",
+    "NUMERIC_SCALE",
+    "DATETIME_PRECISION",
+    "CHARACTER_SET_NAME",
+    "COLLATION_NAME",
+    "COLUMN_TYPE",
+    "COLUMN_KEY",
+    "EXTRA",
+    "PRIVILEGES",
+    "COLUMN_COMMENT",
+    "GENERATION_EXPRESSION",
+];
+/// Columns of the tables of checks, of MariaDB since 10.5.10.
+const CHECKS: [&str; 6] = [
+    "CONSTRAINT_CATALOG",
+    "CONSTRAINT_SCHEMA",
+    "TABLE_NAME",
+    "CONSTRAINT_NAME",
+    "LEVEL",
+    "CHECK_CLAUSE",
+];
+const CONSTRAINTS: [&str; 6] = [
+    "CONSTRAINT_CATALOG",
+    "CONSTRAINT_SCHEMA",
+    "CONSTRAINT_NAME",
+    "TABLE_SCHEMA",
+    "TABLE_NAME",
+    "CONSTRAINT_TYPE",
+];
+const MARIADB_KNOWN: u32 = 100_510;
+/// MariaDB from this version on may have others.
+const MARIADB_UNKNOWN: u32 = 110_400;
+/// Words that follow a table without an alias.
+const BEHIND_A_TABLE: &[&str] = &[
+    "cross",
+    "except",
+    "for",
+    "group",
+    "having",
+    "inner",
+    "intersect",
+    "into",
+    "join",
+    "left",
+    "limit",
+    "lock",
+    "natural",
+    "on",
+    "order",
+    "right",
+    "union",
+    "using",
+    "where",
+];
+
+/// A table of `information_schema` that would show how values are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shows {
+    Types,
+    Checks,
+    Constraints,
+}
+
+/// The text for the server, if a question is about such tables and it is understood where they
+/// stand in it.
+pub(super) fn translated(text: &str, schema: &Schema, own: MySql) -> Option<Translated> {
+    let mut found = lexer::lexemes(text, own).ok()?;
+    while found.last().is_some_and(|last| is_symbol(last, ";")) {
+        found.pop();
+    }
+    let first = found.first()?;
+    let is_query = first.kind == Kind::Word && first.value == "select";
+    if !is_query || found.iter().any(|one| is_symbol(one, ";")) {
+        return None;
+    }
+    let places = places(&found)?;
+    if places.is_empty() || (own.is_mariadb && own.version >= MARIADB_UNKNOWN) {
+        return None;
+    }
+    let mut changes: Vec<(Range<usize>, Option<String>)> = Vec::new();
+    for (index, shows) in places {
+        let span = found[index].span.start..found[index + 2].span.end;
+        let mut query = match shows {
+            Shows::Types => types(&found, text, schema, own)?,
+            Shows::Checks => without_guards("check_constraints", &found, text, (schema, own)),
+            Shows::Constraints => without_guards("table_constraints", &found, text, (schema, own)),
+        };
+        let behind = found.get(index + 3);
+        let has_alias = behind.is_some_and(|behind| match behind.kind {
+            Kind::Name => true,
+            Kind::Word => !BEHIND_A_TABLE.contains(&behind.value.as_str()),
+            _ => false,
+        });
+        if !has_alias {
+            write!(query, " AS {}", &text[found[index + 2].span.clone()]).ok()?;
+        }
+        changes.push((span, Some(query)));
+    }
+    let parameters = found.iter().filter(|one| one.kind == Kind::Parameter);
+    changes.extend(parameters.map(|one| (one.span.clone(), None)));
+    changes.sort_by_key(|(span, _)| span.start);
+    Some(with_changes(text, changes))
+}
+
+fn with_changes(text: &str, changes: Vec<(Range<usize>, Option<String>)>) -> Translated {
+    let (mut pieces, mut holes) = (Vec::new(), Vec::new());
+    let (mut part, mut at) = (String::new(), 0);
+    for (span, change) in changes {
+        part.push_str(&text[at..span.start]);
+        at = span.end;
+        match change {
+            Some(query) => part.push_str(&query),
+            None => {
+                pieces.push(Piece::Text(std::mem::take(&mut part)));
+                pieces.push(Piece::Hole(holes.len()));
+                holes.push(Hole {
+                    source: Source::Parameter(holes.len()),
+                    form: Form::Plain,
+                });
+            }
+        }
+    }
+    part.push_str(&text[at..]);
+    pieces.push(Piece::Text(part));
+    let parameter_types = vec![None; holes.len()];
+    Translated {
+        template: Template { pieces },
+        holes,
+        outputs: Vec::new(),
+        parameter_types,
+        locks: None,
+    }
+}
+
+/// Where the tables stand. None: one is named in another place than behind `FROM` or `JOIN`.
+fn places(found: &[Lexeme]) -> Option<Vec<(usize, Shows)>> {
+    let is_name = |one: &Lexeme| matches!(one.kind, Kind::Word | Kind::Name);
+    let mut places = Vec::new();
+    for index in 0..found.len().saturating_sub(2) {
+        let [database, point, table] = &found[index..index + 3] else {
+            continue;
+        };
+        let is_its = is_name(database)
+            && database.value.eq_ignore_ascii_case("information_schema")
+            && is_symbol(point, ".")
+            && is_name(table);
+        let shows = match table.value.to_ascii_lowercase().as_str() {
+            _ if !is_its => continue,
+            "columns" => Shows::Types,
+            "check_constraints" => Shows::Checks,
+            "table_constraints" => Shows::Constraints,
+            _ => continue,
+        };
+        let before = index.checked_sub(1).map(|before| &found[before])?;
+        let is_behind = match before.kind {
+            Kind::Word => matches!(before.value.as_str(), "from" | "join"),
+            Kind::Symbol => matches!(before.value.as_str(), "," | "("),
+            _ => false,
+        };
+        let is_part = found.get(index + 3).is_some_and(|own| is_symbol(own, "."));
+        if !is_behind || is_part {
+            return None;
+        }
+        places.push((index, shows));
+    }
+    Some(places)
+}
+
+/// A list of checks or constraints without those that refuse values in clear.
+fn without_guards(
+    table: &str,
+    found: &[Lexeme],
+    text: &str,
+    (schema, own): (&Schema, MySql),
+) -> String {
+    let tables = schema.tables.values().filter(|table| table.is_protected());
+    let mut guards: Vec<String> = tables
+        .map(|table| quoted_hex(&[&table.schema, &format!("strongroom_{}", table.name)]))
+        .collect();
+    guards.sort_unstable();
+    let names: &[&str] = match table {
+        // Elsewhere the answer has the names of the table.
+        _ if !own.is_mariadb || own.version < MARIADB_KNOWN => &[],
+        "check_constraints" => &CHECKS,
+        _ => &CONSTRAINTS,
+    };
+    let names = names.iter();
+    let names = names.map(|name| format!("{name} AS {}", written(name, found, text, own)));
+    let names = match names.collect::<Vec<_>>() {
+        names if names.is_empty() => "*".to_owned(),
+        names => names.join(", "),
+    };
+    let mut query = format!("(SELECT {names} FROM information_schema.{table}");
+    if !guards.is_empty() {
+        let own = "HEX(CONCAT(CONSTRAINT_SCHEMA, '.', CONSTRAINT_NAME))";
+        write!(query, " WHERE NOT {own} IN ({})", guards.join(", ")).expect("a String");
+    }
+    query.push(')');
+    query
+}
+
+/// A name of several parts as a constant that is compared byte by byte.
+fn quoted_hex(parts: &[&str]) -> String {
+    let mut hex = String::from("'");
+    for byte in parts.join(".").bytes() {
+        write!(hex, "{byte:02X}").expect("a String takes everything");
+    }
+    hex.push('\'');
+    hex
+}
+
+/// What is shown of a column in the place of what the server shows, by the name of its own.
+fn declared(logical: LogicalType, collation: Option<&str>, own: MySql) -> Declared {
+    let column_type = shown_type(logical, own);
+    let data_type = column_type.split('(').next().unwrap_or_default();
+    let mut shown = BTreeMap::from([
+        ("DATA_TYPE", format!("'{data_type}'")),
+        ("COLUMN_TYPE", format!("'{column_type}'")),
+    ]);
+    let mut number = |name, value: u64| {
+        shown.insert(name, value.to_string());
+    };
+    const TEXT_SIZE: u64 = 65_535;
+    match logical {
+        LogicalType::SmallInt | LogicalType::Integer | LogicalType::BigInt => {
+            number(
+                "NUMERIC_PRECISION",
+                match logical {
+                    LogicalType::SmallInt => 5,
+                    LogicalType::Integer => 10,
+                    _ => 19,
+                },
+            );
+            number("NUMERIC_SCALE", 0);
+        }
+        LogicalType::Numeric(limits) => {
+            let (precision, scale) = limits.unwrap_or((65, 30));
+            number("NUMERIC_PRECISION", precision.into());
+            number("NUMERIC_SCALE", scale.into());
+        }
+        LogicalType::Double => number("NUMERIC_PRECISION", 22),
+        LogicalType::Timestamp(digits) => {
+            number("DATETIME_PRECISION", digits.unwrap_or(0).into());
+        }
+        LogicalType::Char(_) | LogicalType::Varchar(_) | LogicalType::Text => {
+            let letters = match logical {
+                LogicalType::Char(letters) | LogicalType::Varchar(Some(letters)) => Some(letters),
+                _ => None,
+            };
+            let bytes = letter_size(collation);
+            let size = letters.map_or(TEXT_SIZE, |letters| u64::from(letters) * bytes);
+            number(
+                "CHARACTER_MAXIMUM_LENGTH",
+                letters.map_or(TEXT_SIZE, u64::from),
+            );
+            number("CHARACTER_OCTET_LENGTH", size);
+            if let Some(collation) = collation {
+                let set = collation.split('_').next().unwrap_or_default();
+                shown.insert("CHARACTER_SET_NAME", format!("'{set}'"));
+                shown.insert("COLLATION_NAME", format!("'{collation}'"));
+            }
+        }
+        LogicalType::Bytes => {
+            number("CHARACTER_MAXIMUM_LENGTH", TEXT_SIZE);
+            number("CHARACTER_OCTET_LENGTH", TEXT_SIZE);
+        }
+        _ => {}
+    }
+    shown
+}
+
+type Declared = BTreeMap<&'static str, String>;
+
+/// Bytes of a letter in the character set of a collation.
+fn letter_size(collation: Option<&str>) -> u64 {
+    match collation.and_then(|own| own.split('_').next()) {
+        Some("utf8mb4" | "utf16" | "utf16le" | "utf32" | "gb18030") | None => 4,
+        Some("utf8" | "utf8mb3" | "ujis" | "eucjpms") => 3,
+        Some("ucs2" | "big5" | "gbk" | "sjis" | "cp932" | "euckr" | "gb2312") => 2,
+        Some(_) => 1,
+    }
+}
+
+/// What is answered of all types in the place of the server's own.
+const OF_TYPES: [&str; 9] = [
+    "DATA_TYPE",
+    "CHARACTER_MAXIMUM_LENGTH",
+    "CHARACTER_OCTET_LENGTH",
+    "NUMERIC_PRECISION",
+    "NUMERIC_SCALE",
+    "DATETIME_PRECISION",
+    "CHARACTER_SET_NAME",
+    "COLLATION_NAME",
+    "COLUMN_TYPE",
+];
+
+/// `information_schema.columns` with the declared types. None: a collation is none.
+fn types(found: &[Lexeme], text: &str, schema: &Schema, own: MySql) -> Option<String> {
+    let mut keys = Vec::new();
+    let mut values: BTreeMap<&str, BTreeMap<String, Vec<String>>> = BTreeMap::new();
+    for rule in &schema.protected {
+        let table = (rule.schema.clone(), rule.table.clone());
+        let collation = schema.catalogue.collations.get(&table).map(String::as_str);
+        let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        if !collation.is_none_or(|own| own.bytes().all(is_word)) {
+            return None;
+        }
+        let key = quoted_hex(&[&rule.schema, &rule.table, &rule.column]);
+        for (name, value) in declared(rule.logical, collation, own) {
+            let of_name = values.entry(name).or_default();
+            of_name.entry(value).or_default().push(key.clone());
+        }
+        keys.push(key);
+    }
+    let key = "HEX(CONCAT(TABLE_SCHEMA, '.', TABLE_NAME, '.', LOWER(COLUMN_NAME)))";
+    let is_sealed = "DATA_TYPE IN ('varbinary', 'mediumblob', 'longblob')";
+    let mut query = String::from("(SELECT ");
+    let mut of_mariadb = Vec::new();
+    if own.is_mariadb {
+        of_mariadb.push("IS_GENERATED");
+    }
+    let names = COLUMNS[..20]
+        .iter()
+        .chain(&of_mariadb)
+        .chain(&COLUMNS[20..]);
+    for (index, name) in names
+        .chain((!own.is_mariadb).then_some(&"SRS_ID"))
+        .enumerate()
+    {
+        if index > 0 {
+            query.push_str(", ");
+        }
+        match OF_TYPES.contains(name) && !keys.is_empty() {
+            false => query.push_str(name),
+            true => {
+                // A mixed type would become a decimal number.
+                let is_number = name.contains("NUMERIC_") || name.contains("_LENGTH");
+                let is_number = is_number || name.contains("_PRECISION");
+                query.push_str(if is_number { "CAST(CASE" } else { "CASE" });
+                for (value, of_value) in values.get(name).into_iter().flatten() {
+                    let of_value = of_value.join(", ");
+                    write!(
+                        query,
+                        " WHEN {is_sealed} AND {key} IN ({of_value}) THEN {value}"
+                    )
+                    .expect("a String takes everything");
+                }
+                let all = keys.join(", ");
+                write!(
+                    query,
+                    " WHEN {is_sealed} AND {key} IN ({all}) THEN NULL ELSE {name} END"
+                )
+                .expect("a String takes everything");
+                if is_number {
+                    query.push_str(" AS UNSIGNED)");
+                }
+            }
+        }
+        write!(query, " AS {}", written(name, found, text, own)).expect("a String");
+    }
+    query.push_str(" FROM information_schema.columns)");
+    Some(query)
+}
+
+/// The name of a column with the letters that the answer of the server would have: MariaDB takes
+/// those of the select list.
+fn written(name: &str, found: &[Lexeme], text: &str, own: MySql) -> String {
+    let is_name = |one: &&Lexeme| matches!(one.kind, Kind::Word | Kind::Name);
+    let mut list = found
+        .iter()
+        .take_while(|one| one.kind != Kind::Word || one.value != "from")
+        .filter(is_name);
+    let said = list.find(|one| one.value.eq_ignore_ascii_case(name));
+    match said.filter(|_| own.is_mariadb) {
+        Some(one) if one.kind == Kind::Word => text[one.span.clone()].to_owned(),
+        Some(one) => one.value.clone(),
+        None => name.to_owned(),
+    }
+}
