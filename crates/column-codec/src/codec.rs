@@ -376,7 +376,8 @@ impl Column {
         Ok(())
     }
 
-    /// Appends the content of a value; if it is of another type, what is there from `start` on goes.
+    /// Appends the content of a value. If it is of another type, what is there from `start` on
+    /// goes.
     fn encode(&self, value: &Value, start: usize, out: &mut Vec<u8>) -> Result<(), SealError> {
         let form = (self.spec.mode == Mode::Random, self.spec.pad);
         if canonical::encode(value, self.spec.logical, form, out) {

@@ -2,9 +2,9 @@
 //! protected columns, whoever writes it.
 //!
 //! Each sealed value begins with a byte that names its mode and the version of the keys
-//! (`docs/column-format.md`, section 1). A guard checks it in the columns of one table. It is *one* constraint
-//! with few comparisons: PostgreSQL reads and plans the checks of a table for each statement, and
-//! that is their cost.
+//! (`docs/column-format.md`, section 1). A guard checks it in the columns of one table. It is *one*
+//! constraint with few comparisons: PostgreSQL reads and plans the checks of a table for each
+//! statement, and that is their cost.
 //!
 //! Invariants:
 //! 1. Text and name depend on the columns alone, and not on their order in the table: partitions
