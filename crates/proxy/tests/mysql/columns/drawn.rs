@@ -257,7 +257,7 @@ impl Draw {
     /// An `UPDATE` by old values, and its parameters.
     fn increment(&mut self) -> (String, Vec<Value>) {
         let key = self.key();
-        match self.below(13) {
+        match self.below(12) {
             0 => (
                 format!("UPDATE account SET times = times + 1 WHERE {key}"),
                 vec![],
@@ -289,9 +289,8 @@ impl Draw {
             ),
             4..=6 => (self.wrong_increment(&key), vec![]),
             7 | 8 => self.increment_by_parameters(),
-            9 => self.increment_if(&key),
-            10 => ("BEGIN".to_owned(), vec![]),
-            11 => ("COMMIT".to_owned(), vec![]),
+            9 => ("BEGIN".to_owned(), vec![]),
+            10 => ("COMMIT".to_owned(), vec![]),
             _ => ("ROLLBACK".to_owned(), vec![]),
         }
     }

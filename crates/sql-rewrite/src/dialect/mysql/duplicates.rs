@@ -158,8 +158,8 @@ fn call(column: Ident) -> Expr {
 
 impl Analysis<'_> {
     /// Lets an `INSERT IGNORE` through that stores what it would store without `IGNORE`, or
-    /// nothing. The server puts an empty value in the place of NULL or of a missing one, which is no sealed
-    /// value. Parameters are looked at when they are there.
+    /// nothing. The server puts an empty value in the place of NULL or of a missing one, which is
+    /// no sealed value. Parameters are looked at when they are there.
     pub fn ignoring(&mut self, insert: &Insert) -> Result<(), Refusal> {
         let hint = "Leave IGNORE out, or give such columns a value in each row.";
         if insert.on.is_some() {

@@ -55,6 +55,8 @@ const CONSTRAINTS: [&str; 6] = [
     "CONSTRAINT_TYPE",
 ];
 const MARIADB_KNOWN: u32 = 100_510;
+/// MySQL from this version on tells whether a constraint is enforced.
+const MYSQL_ENFORCES: u32 = 80_016;
 /// MariaDB from this version on may have others.
 const MARIADB_UNKNOWN: u32 = 110_400;
 /// Words that follow a table without an alias.
@@ -207,12 +209,13 @@ fn without_guards(
     guards.sort_unstable();
     let names: &[&str] = match table {
         // Elsewhere the answer has the names of the table.
+        "table_constraints" if !own.is_mariadb && own.version < MYSQL_ENFORCES => &CONSTRAINTS,
         _ if !own.is_mariadb || own.version < MARIADB_KNOWN => &[],
         "check_constraints" => &CHECKS,
         _ => &CONSTRAINTS,
     };
     let names = names.iter();
-    let names = names.map(|name| format!("{name} AS {}", written(name, found, text, own)));
+    let names = names.map(|name| format!("{name} AS {}", written(name, found, text)));
     let names = match names.collect::<Vec<_>>() {
         names if names.is_empty() => "*".to_owned(),
         names => names.join(", "),
@@ -383,22 +386,27 @@ fn types(found: &[Lexeme], text: &str, schema: &Schema, own: MySql) -> Option<St
                 }
             }
         }
-        write!(query, " AS {}", written(name, found, text, own)).expect("a String");
+        // MySQL has its own letters there.
+        let shown = match own.is_mariadb {
+            true => written(name, found, text),
+            false => (*name).to_owned(),
+        };
+        write!(query, " AS {shown}").expect("a String");
     }
     query.push_str(" FROM information_schema.columns)");
     Some(query)
 }
 
-/// The name of a column with the letters that the answer of the server would have: MariaDB takes
-/// those of the select list.
-fn written(name: &str, found: &[Lexeme], text: &str, own: MySql) -> String {
+/// The name of a column with the letters of the select list, which the answer of the server would
+/// have.
+fn written(name: &str, found: &[Lexeme], text: &str) -> String {
     let is_name = |one: &&Lexeme| matches!(one.kind, Kind::Word | Kind::Name);
     let mut list = found
         .iter()
         .take_while(|one| one.kind != Kind::Word || one.value != "from")
         .filter(is_name);
     let said = list.find(|one| one.value.eq_ignore_ascii_case(name));
-    match said.filter(|_| own.is_mariadb) {
+    match said {
         Some(one) if one.kind == Kind::Word => text[one.span.clone()].to_owned(),
         Some(one) => one.value.clone(),
         None => name.to_owned(),

@@ -301,8 +301,9 @@ fn check_key(
                 let found = column(left, right).or_else(|| column(right, left));
                 given.extend(found.and_then(|name| table.position(&name)));
             }
-            // It only leaves the row out, and is the server's to decide.
-            _ => {}
+            // Where no row has been read, the server may know from it that none is written before
+            // it looks (`n >= 5 AND n <=> ''`), and says less of it: no count of matched rows.
+            _ => return Err(more_than_equality(table)),
         }
     }
     let is_computed = |index: &usize| {
@@ -354,4 +355,13 @@ fn if_unchanged(update: &mut Update, name: &str, columns: &[ColumnId], analysis:
         });
     }
     update.selection = condition;
+}
+
+fn more_than_equality(table: &Table) -> Refusal {
+    refuse(format!(
+        "the new value of a protected column of {} is computed from the old one, and the \
+         condition has more than comparisons of columns with constants for equality",
+        table.name
+    ))
+    .with_hint("Leave the rest of the condition out, or read the row first.")
 }

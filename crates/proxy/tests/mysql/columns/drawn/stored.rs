@@ -1,4 +1,4 @@
-//! Statements that store rows which may be there, or change a row only if it is of a kind.
+//! Statements that store rows which may be there.
 
 use mysql::Value;
 
@@ -95,37 +95,6 @@ impl Draw {
                         ]
                     })
                     .collect(),
-            ),
-        }
-    }
-
-    /// One with more than a key in its condition.
-    pub(super) fn increment_if(&mut self, key: &str) -> (String, Vec<Value>) {
-        let range = self.range();
-        match self.below(4) {
-            0 => (
-                format!(
-                    "UPDATE account SET times = times - 1, seen = seen + 1 WHERE {key} AND {range}"
-                ),
-                vec![],
-            ),
-            1 => (
-                format!("UPDATE account SET level = level + 7 WHERE {key} AND {range}"),
-                vec![],
-            ),
-            2 => (
-                format!(
-                    "UPDATE account SET level = level - ?, paid = paid + 0.5 WHERE {key} AND level \
-                     >= ? AND (seen < 3 OR kind <> 'x')"
-                ),
-                vec![Value::Int(self.below(40_000) as i64); 2],
-            ),
-            _ => (
-                format!(
-                    "UPDATE account SET times = times + 2 WHERE seen > ? AND {key} AND NOT opened \
-                     IS NULL"
-                ),
-                vec![Value::Int(self.below(3) as i64)],
             ),
         }
     }
