@@ -7,7 +7,7 @@ use proptest::sample::select;
 use sql_oracle::read;
 use sqlparser::ast::{Expr, VisitorMut};
 
-use crate::dialect::postgres::forms::for_parser;
+use crate::dialect::postgres::forms::{for_parser, for_server};
 use crate::dialect::postgres::parse::{parse, statements};
 use crate::walk;
 
@@ -156,7 +156,7 @@ impl VisitorMut for Parentheses {
 fn with_parentheses(text: &str) -> Option<String> {
     let mut parsed = statements(&for_parser(text))?;
     let _: ControlFlow<()> = walk::visit_mut(&mut parsed, &mut Parentheses);
-    Some(parsed.first()?.to_string())
+    Some(for_server(parsed.first()?.to_string()))
 }
 
 proptest! {
