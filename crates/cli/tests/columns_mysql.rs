@@ -83,7 +83,7 @@ fn rules_are_checked_without_a_server() {
         ),
         (
             "\"bigint\", mode = \"equality\"",
-            "\"bigint\", mode = \"order\", bits = 900",
+            "\"bigint\", mode = \"order\", bits = 90",
             "bits",
         ),
     ] {

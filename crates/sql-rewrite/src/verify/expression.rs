@@ -46,7 +46,7 @@ impl Verifier<'_, '_> {
                 (operand.as_deref(), conditions, else_result.as_deref()),
                 scope,
             ),
-            Expr::Function(function) => self.function(function, scope),
+            Expr::Function(function) => self.call(function, scope),
             Expr::CompoundFieldAccess { root, access_chain } => {
                 let root = self.label(root, scope)?;
                 self.accessed(root, access_chain, scope)
@@ -370,7 +370,7 @@ impl Verifier<'_, '_> {
         Ok(result)
     }
 
-    fn function(&mut self, function: &Function, scope: &Scope) -> Result<Label, Doubt> {
+    pub fn function(&mut self, function: &Function, scope: &Scope) -> Result<Label, Doubt> {
         let Function {
             name,
             uses_odbc_syntax: _,
@@ -383,9 +383,6 @@ impl Verifier<'_, '_> {
         } = function;
         if !matches!(parameters, FunctionArguments::None) {
             return Err(Doubt("a function of another dialect".to_owned()));
-        }
-        if let Some(label) = self.proposed(function)? {
-            return Ok(label);
         }
         if let Some(filter) = filter {
             let label = self.label(filter, scope)?;

@@ -206,8 +206,16 @@ impl Verifier<'_, '_> {
         Ok(())
     }
 
+    /// The label of a call.
+    pub(super) fn call(&mut self, call: &Function, scope: &Scope) -> Result<Label, Doubt> {
+        match self.proposed(call)? {
+            Some(label) => Ok(label),
+            None => self.function(call, scope),
+        }
+    }
+
     /// The label of `VALUES(column)`. None: it is another call.
-    pub(super) fn proposed(&mut self, call: &Function) -> Result<Option<Label>, Doubt> {
+    fn proposed(&mut self, call: &Function) -> Result<Option<Label>, Doubt> {
         let Some(given) = &self.proposed else {
             return Ok(None);
         };

@@ -298,7 +298,10 @@ impl Draw {
     /// One whose result is out of range, or NULL.
     fn wrong_increment(&mut self, key: &str) -> String {
         match self.below(3) {
-            0 => format!("UPDATE account SET times = times + 2147483000, paid = 1 WHERE {key}"),
+            0 => format!(
+                "UPDATE account SET times = times + 2147483000, paid = 1, seen = seen + 1 WHERE \
+                 {key}"
+            ),
             1 => format!("UPDATE account SET paid = paid + 9999999999.99 WHERE {key}"),
             _ => format!("UPDATE account SET times = times + NULL WHERE {key}"),
         }

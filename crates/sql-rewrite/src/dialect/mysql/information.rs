@@ -345,10 +345,7 @@ fn types(found: &[Lexeme], text: &str, schema: &Schema, own: MySql) -> Option<St
     let key = "HEX(CONCAT(TABLE_SCHEMA, '.', TABLE_NAME, '.', LOWER(COLUMN_NAME)))";
     let is_sealed = "DATA_TYPE IN ('varbinary', 'mediumblob', 'longblob')";
     let mut query = String::from("(SELECT ");
-    let mut of_mariadb = Vec::new();
-    if own.is_mariadb {
-        of_mariadb.push("IS_GENERATED");
-    }
+    let of_mariadb = own.is_mariadb.then_some("IS_GENERATED");
     let names = COLUMNS[..20]
         .iter()
         .chain(&of_mariadb)
