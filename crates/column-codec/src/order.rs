@@ -275,7 +275,7 @@ pub(crate) fn digits(
 ) {
     let mut left = scale.bits();
     let mut half = None;
-    function.masks(number, scale.bits(), RANGE, |mask| {
+    function.masks::<RANGE>(number, scale.bits(), |mask| {
         left -= 1;
         let bit = u16::from(number >> left & 1 == 1);
         let [high, low] = (mask + bit).to_be_bytes();
@@ -313,7 +313,7 @@ pub(crate) fn number_of_digits(
             _ => u16::from(digits[at + 1] & 0xf) << 8 | u16::from(digits[at + 2]),
         }
     };
-    function.number(scale.bits(), RANGE, digit)
+    function.number::<RANGE>(scale.bits(), digit)
 }
 
 #[cfg(test)]

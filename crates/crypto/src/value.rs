@@ -12,8 +12,8 @@
 //! AES-SIV is secure for contents that differ (Rogaway and Shrimpton, 2006).
 //!
 //! # Limits
-//! A nonce that repeats by chance, one time in two among 2^32 values of a key, reveals only whether
-//! these two values are equal.
+//! Among 2^32 values of a key, two have the same nonce with a chance of 40 %. That reveals only
+//! whether these two values are equal.
 
 use aes::Aes256;
 use aes::cipher::{Block, BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
@@ -279,9 +279,9 @@ impl PrefixFunction {
     }
 
     /// For each bit of `number`, which has `bits` bits: the function of the bits before it, from 0
-    /// to `range` - 1. It is one block of AES-256 over the index of the bit, the bit count and the
+    /// to `RANGE` - 1. It is one block of AES-256 over the index of the bit, the bit count and the
     /// bits before, modulo the range.
-    pub fn masks(&self, number: u64, bits: u8, range: u16, mut give: impl FnMut(u16)) {
+    pub fn masks<const RANGE: u16>(&self, number: u64, bits: u8, mut give: impl FnMut(u16)) {
         debug_assert!((1..=64).contains(&bits), "a number has 1 to 64 bits");
         let mut place = 0;
         while place < bits {
@@ -292,16 +292,17 @@ impl PrefixFunction {
                 *block = of_prefix(place, bits, before);
                 place += 1;
             }
-            self.0.encrypt_blocks(&mut blocks[..count]);
+            // Fewer would be encrypted one by one.
+            self.0.encrypt_blocks(&mut blocks);
             for block in &blocks[..count] {
-                give(mask_of(block, range));
+                give(mask_of::<RANGE>(block));
             }
         }
     }
 
     /// The number for each bit of which `sum` is the mask of [`Self::masks`] plus the bit. None:
     /// there is none.
-    pub fn number(&self, bits: u8, range: u16, sum: impl Fn(u8) -> u16) -> Option<u64> {
+    pub fn number<const RANGE: u16>(&self, bits: u8, sum: impl Fn(u8) -> u16) -> Option<u64> {
         /// A mask is known once the bits before are. The masks of all that these may be are
         /// computed together for so many bits, since one block after the other takes longer.
         const BITS_AT_ONCE: u8 = 3;
@@ -315,10 +316,10 @@ impl PrefixFunction {
                     *block = of_prefix(place + ahead, bits, number << ahead | end);
                 }
             }
-            self.0.encrypt_blocks(&mut blocks[..(1 << count) - 1]);
+            self.0.encrypt_blocks(&mut blocks);
             let mut end = 0;
             for ahead in 0..count {
-                let mask = mask_of(&blocks[(1 << ahead) - 1 + end], range);
+                let mask = mask_of::<RANGE>(&blocks[(1 << ahead) - 1 + end]);
                 match sum(place + ahead).checked_sub(mask)? {
                     bit @ 0..=1 => end = end << 1 | usize::from(bit),
                     _ => return None,
@@ -333,17 +334,15 @@ impl PrefixFunction {
 
 /// What is encrypted for the bit at a place, behind these bits.
 fn of_prefix(place: u8, bits: u8, before: u64) -> AesBlock {
-    let mut block = AesBlock::default();
-    block[0] = place;
-    block[1] = bits;
-    block[8..].copy_from_slice(&before.to_be_bytes());
-    block
+    let block = u128::from(place) << 120 | u128::from(bits) << 112 | u128::from(before);
+    AesBlock::from(block.to_be_bytes())
 }
 
-fn mask_of(block: &AesBlock, range: u16) -> u16 {
+/// The remainder by a constant takes no division.
+fn mask_of<const RANGE: u16>(block: &AesBlock) -> u16 {
     let [.., a, b, c, d, e, f, g, h] = <[u8; 16]>::from(*block);
     let random = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
-    u16::try_from(random % u64::from(range)).expect("less than the range, which is a u16")
+    u16::try_from(random % u64::from(RANGE)).expect("less than the range, which is a u16")
 }
 
 #[cfg(test)]
