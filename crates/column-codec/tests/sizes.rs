@@ -10,7 +10,15 @@ use crypto::secret::Key;
 use semantics_postgres::{TextContext, ValueText};
 
 /// Name in the document, type, the rest of the rule, and values.
-const ROWS: &[(&str, &str, Option<u8>, Pad, &[&str])] = &[
+type Row = (
+    &'static str,
+    &'static str,
+    Option<u8>,
+    Pad,
+    &'static [&'static str],
+);
+
+const ROWS: &[Row] = &[
     ("`boolean`", "boolean", None, PAD, &["t"]),
     ("`smallint`", "smallint", None, PAD, &["-1", "32767"]),
     ("`integer`", "integer", None, PAD, &["-1", "2147483647"]),
