@@ -17,6 +17,7 @@ pub(crate) mod lexer;
 pub(crate) mod modify;
 pub(crate) mod names;
 pub(crate) mod parse;
+mod proposed;
 mod rowless;
 pub mod schema;
 pub mod shown;

@@ -3,79 +3,19 @@
 //! `VALUES(column)` is the value that the row would have had. While a statement is analysed, it is
 //! a column of a relation of its own, whose name no text of a client can have.
 
-use std::ops::ControlFlow;
-
 use sqlparser::ast::{
     Assignment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, Insert, ObjectName, SetExpr, TableObject, VisitorMut,
+    FunctionArguments, Ident, Insert, ObjectName, SetExpr, TableObject,
 };
 
+use super::proposed::{each, proposed};
 use super::{lax, names};
 use crate::analysis::{Analysis, Relation, Scope};
-use crate::{ColumnId, Refusal, Table, Use, walk};
+use crate::{ColumnId, Refusal, Table, Use};
 use sql_plan::{refuse, unsupported};
 
 /// The relation of the values that a row would have had.
 const PROPOSED: &str = "\u{2}values";
-
-/// The column of a call `VALUES(column)`.
-pub(super) fn proposed(value: &Expr) -> Option<&Ident> {
-    let Expr::Function(Function {
-        name,
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args:
-            FunctionArguments::List(FunctionArgumentList {
-                duplicate_treatment: None,
-                args,
-                clauses,
-            }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group,
-    }) = value
-    else {
-        return None;
-    };
-    if !names::is_word(name, "values") || !clauses.is_empty() || !within_group.is_empty() {
-        return None;
-    }
-    match &args[..] {
-        [FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Identifier(column)))] => Some(column),
-        _ => None,
-    }
-}
-
-/// Gives each expression of some assignments another form.
-struct Each<F>(F);
-
-impl<F: FnMut(&mut Expr)> VisitorMut for Each<F> {
-    type Break = ();
-
-    fn pre_visit_expr(&mut self, value: &mut Expr) -> ControlFlow<()> {
-        (self.0)(value);
-        ControlFlow::Continue(())
-    }
-}
-
-fn each(assignments: &mut [Assignment], change: impl FnMut(&mut Expr)) {
-    let mut change = Each(change);
-    for assignment in assignments {
-        let _: ControlFlow<()> = walk::visit_mut(&mut assignment.value, &mut change);
-    }
-}
-
-/// The assignments with columns in the place of `VALUES(column)`.
-pub(super) fn as_columns(assignments: &[Assignment]) -> Vec<Assignment> {
-    let mut changed = assignments.to_vec();
-    each(&mut changed, |value| {
-        if let Some(column) = proposed(value) {
-            *value = Expr::Identifier(column.clone());
-        }
-    });
-    changed
-}
 
 impl Analysis<'_> {
     /// Analyses what becomes of a row that is there. `given` are the columns that values are given

@@ -11,7 +11,7 @@ use sqlparser::ast::{
     Statement, TableFactor, TableWithJoins, UnaryOperator, Value,
 };
 
-use super::{duplicates, names};
+use super::{names, proposed};
 
 use crate::dialect::Unread;
 use writes::{of_delete, of_insert, of_update};

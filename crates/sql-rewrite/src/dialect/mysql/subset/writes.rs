@@ -5,7 +5,7 @@ use sqlparser::ast::{
     SetExpr, TableObject, Update,
 };
 
-use super::{Checked, duplicates, form, of_count, of_factor, of_object, of_query, of_value};
+use super::{Checked, form, of_count, of_factor, of_object, of_query, of_value, proposed};
 
 pub(super) fn of_insert(insert: &Insert) -> Checked {
     let Insert {
@@ -89,7 +89,7 @@ fn of_duplicates(on: Option<&OnInsert>, source: &Query) -> Checked {
         // Names may mean columns of the query there.
         return form("INSERT … SELECT … ON DUPLICATE KEY UPDATE");
     }
-    of_assignments(&duplicates::as_columns(assignments))
+    of_assignments(&proposed::as_columns(assignments))
 }
 
 pub(super) fn of_update(update: &Update) -> Checked {
