@@ -7,7 +7,7 @@ use crypto::value::{BLOCK_CONTENT_SIZE_MAX, SHORT_MAC_SIZE, VALUE_NONCE_SIZE};
 
 use crate::canonical::{Class, NUMBER_SIZE};
 use crate::order::Scale;
-use crate::spec::Mode;
+use crate::spec::{ColumnSpec, Mode};
 
 /// Size of the header: one byte names mode and key version.
 pub const HEADER_SIZE: usize = 1;
@@ -168,6 +168,17 @@ impl Layout {
                     Err(_) => self.pad.padded(NUMBER_SIZE as u64 + units),
                 }
             }
+        }
+    }
+}
+
+impl ColumnSpec {
+    pub(crate) fn layout(&self) -> Layout {
+        Layout {
+            logical: self.logical,
+            mode: self.mode,
+            bits: self.bits,
+            pad: self.pad,
         }
     }
 }

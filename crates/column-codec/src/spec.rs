@@ -2,7 +2,6 @@
 
 use column_value::{LogicalType, Pad};
 
-use crate::layout::Layout;
 use crate::order::Scale;
 
 /// What the server can do with sealed values, and therefore learns.
@@ -76,15 +75,6 @@ pub enum SpecError {
 }
 
 impl ColumnSpec {
-    pub(crate) fn layout(&self) -> Layout {
-        Layout {
-            logical: self.logical,
-            mode: self.mode,
-            bits: self.bits,
-            pad: self.pad,
-        }
-    }
-
     /// Checks the rule, and returns the scale of an ordered column.
     pub(crate) fn check(&self) -> Result<Option<Scale>, SpecError> {
         let (table, column) = (self.table.clone(), self.column.clone());

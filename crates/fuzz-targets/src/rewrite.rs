@@ -5,8 +5,7 @@ use std::sync::LazyLock;
 
 use sql_plan::{ColumnId, Mode, Plan, Planned, Translated};
 use sql_rewrite::{
-    Column, Dialect, ProtectedColumn, RelationKind, Schema, SealedForm, Table, is_of_second_proof,
-    plan,
+    Column, Dialect, ProtectedColumn, RelationKind, Schema, Table, is_of_second_proof, plan,
 };
 use sqlparser::ast::{
     AssignmentTarget, Expr, Query, SelectItem, SetExpr, Statement, TableAlias, TableFactor, Value,
@@ -591,7 +590,7 @@ fn protect<'p>(
         domain: rest
             .next()
             .map_or_else(|| format!("column:public.{table}.{column}"), str::to_owned),
-        form: SealedForm::default(),
+        form: sql_rewrite::SealedForm::default(),
         default: None,
         draws: None,
         not_null: false,

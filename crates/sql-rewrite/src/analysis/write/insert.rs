@@ -42,9 +42,8 @@ impl Analysis<'_> {
         };
         if table_alias.as_ref().is_some_and(|alias| !alias.explicit) {
             // To the server an alias of INSERT needs AS.
-            return Err(
-                unsupported("INSERT with an alias without AS").with_state(SqlState::SYNTAX_ERROR)
-            );
+            let refusal = unsupported("INSERT with an alias without AS");
+            return Err(refusal.with_state(SqlState::SYNTAX_ERROR));
         }
         let alias = table_alias.as_ref().map(|alias| TableAlias {
             explicit: true,
@@ -56,11 +55,7 @@ impl Analysis<'_> {
         let (table, relation) = self.written(name, alias.as_ref())?;
         marks::put_overriding(name, overriding);
         let targets = targets(table, columns, self.dialect())?;
-        match overriding {
-            Some(marks::OVERRIDING_SYSTEM) => {}
-            Some(_) => self.override_given(source.as_deref_mut(), &targets)?,
-            None => self.check_always(source.as_deref(), &targets)?,
-        }
+        self.overriding(overriding, source.as_deref_mut(), &targets)?;
         let mut given = None;
         match source {
             Some(source) => {
@@ -83,14 +78,13 @@ impl Analysis<'_> {
             }
             self.add_defaults(table, columns, source)?;
         }
-        if let Some(on) = on {
-            match on {
-                OnInsert::DuplicateKeyUpdate(assignments) => {
-                    self.on_duplicate(assignments, (table, columns), &relation, outer)?;
-                }
-                OnInsert::OnConflict(on) => self.on_conflict(on, table, &relation, outer)?,
-                _ => return Err(unsupported("an INSERT of another dialect")),
+        match on {
+            None => {}
+            Some(OnInsert::DuplicateKeyUpdate(assignments)) => {
+                self.on_duplicate(assignments, (table, columns), &relation, outer)?;
             }
+            Some(OnInsert::OnConflict(on)) => self.on_conflict(on, table, &relation, outer)?,
+            Some(_) => return Err(unsupported("an INSERT of another dialect")),
         }
         let scope = Scope::of(vec![relation], outer, self.dialect());
         self.returning(returning.as_mut(), &scope)
@@ -152,6 +146,20 @@ impl Analysis<'_> {
         let pairs = outputs.iter().zip(targets);
         let mut sealed = pairs.filter(|(output, _)| output.sealed.is_some());
         sealed.try_for_each(|(_, target)| target.map_or(Ok(()), |own| self.check_unchecked(own)))
+    }
+
+    /// What becomes of values for identity columns, by the mark of `OVERRIDING`.
+    fn overriding(
+        &self,
+        mark: Option<&str>,
+        source: Option<&mut Query>,
+        targets: &[Option<ColumnId>],
+    ) -> Result<(), Refusal> {
+        match mark {
+            Some(marks::OVERRIDING_SYSTEM) => Ok(()),
+            Some(_) => self.override_given(source, targets),
+            None => self.check_always(source.as_deref(), targets),
+        }
     }
 
     /// `GENERATED ALWAYS`: a statement may say DEFAULT, and gives no value.
