@@ -11,6 +11,7 @@ use crate::dialect::lexeme::lower;
 use crate::{ColumnId, Mode};
 
 pub(crate) mod build;
+pub(crate) mod cells;
 mod checks;
 mod enums;
 mod extensions;

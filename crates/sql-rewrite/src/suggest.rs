@@ -6,7 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::schema::build::{DEFAULT_IN_SERVER, text};
+use crate::schema::build::DEFAULT_IN_SERVER;
+use crate::schema::cells::text;
 use crate::schema::{Answer, QUERIES, RelationKind, Schema};
 use crate::{ColumnRule, Mode, Rules};
 use column_value::LogicalType;

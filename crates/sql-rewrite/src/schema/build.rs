@@ -8,6 +8,7 @@ use super::{
 };
 use crate::dialect::lexeme::{lower, names_word};
 use crate::dialect::postgres::{extensions, table_checks, text_search};
+use crate::schema::cells::{number, text, truth};
 use crate::{ColumnId, ColumnRule, Rules};
 use sql_plan::{Draws, parse_default};
 
@@ -132,29 +133,9 @@ struct Building<'a> {
     errors: Vec<SchemaError>,
 }
 
-pub(crate) fn text(row: &[Option<String>], index: usize) -> String {
-    row.get(index).cloned().flatten().unwrap_or_default()
-}
-
 /// The schema and the table of a rule.
 fn name_of_rule(rule: &ProtectedColumn) -> (&String, &String) {
     (&rule.schema, &rule.table)
-}
-
-/// A number of the catalogue; 0, which is no relation and no column, where there is none.
-pub(crate) fn number<N: std::str::FromStr + Default>(row: &[Option<String>], index: usize) -> N {
-    text(row, index).parse().unwrap_or_default()
-}
-
-pub(crate) fn truth(row: &[Option<String>], index: usize) -> bool {
-    matches!(text(row, index).as_str(), "true" | "t")
-}
-
-pub(crate) fn numbers(row: &[Option<String>], index: usize) -> Vec<i16> {
-    let list = text(row, index);
-    list.split_whitespace()
-        .map(|word| word.parse().unwrap_or_default())
-        .collect()
 }
 
 impl<'a> Building<'a> {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use column_value::{EnumType, KnownEnum, LogicalType, OpaqueType};
 
 use super::Answer;
+use super::cells::{number, text};
 
 /// How many of a database are known, and labels of all of them. With more, none is.
 const ENUMS_MAX: usize = 500;
@@ -22,10 +23,6 @@ pub struct Enums {
 impl Enums {
     /// Reads the catalogue's answer.
     pub(crate) fn read(answer: &Answer) -> Self {
-        let text = |row: &[Option<String>], index: usize| {
-            let cell = row.get(index).and_then(Option::as_deref);
-            cell.unwrap_or_default().to_owned()
-        };
         let mut enums = Self::default();
         let mut read: BTreeMap<(String, String), KnownEnum> = BTreeMap::new();
         for row in answer {
@@ -39,8 +36,8 @@ impl Enums {
                 continue;
             }
             let known = read.entry(name).or_insert_with(|| KnownEnum {
-                oid: text(row, 3).parse().unwrap_or_default(),
-                array_oid: text(row, 4).parse().unwrap_or_default(),
+                oid: number(row, 3),
+                array_oid: number(row, 4),
                 labels: Vec::new(),
             });
             known.labels.extend(row.get(5).cloned().flatten());

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::{Answer, LogicalType, Place, parse_default, text};
 use crate::dialect::postgres::table_checks;
 use crate::schema::Enums;
-use crate::schema::build::{number, numbers, truth};
+use crate::schema::cells::{number, numbers, truth};
 use sql_plan::{DEFAULT_SCHEMA, Draws};
 
 /// Where rows of `COLUMNS` have the type.

@@ -11,6 +11,7 @@ use sqlparser::ast::{BinaryLength, DataType};
 
 use super::MySql;
 use crate::schema::Answer;
+use crate::schema::cells::text;
 use crate::{
     Column, ColumnChecks, ColumnId, Dialect, Mode, ProtectedColumn, RelationKind, Rules, Schema,
     SchemaError, SealedForm, Table,
@@ -234,10 +235,6 @@ struct Builder {
     own: MySql,
     schema: Schema,
     engines: HashMap<Name, String>,
-}
-
-fn text(row: &[Option<String>], index: usize) -> String {
-    row.get(index).cloned().flatten().unwrap_or_default()
 }
 
 fn truth(row: &[Option<String>], index: usize) -> bool {

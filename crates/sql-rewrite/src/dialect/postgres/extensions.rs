@@ -5,6 +5,7 @@
 //! What of it depends on its arguments alone is listed here, whatever the server says.
 
 use crate::Schema;
+use crate::schema::cells::text;
 use crate::schema::{Answer, Extension, Extensions};
 
 /// An extension as PostgreSQL supplies it.
@@ -108,10 +109,7 @@ fn is_meant(
 pub(crate) fn read(answer: &Answer) -> Extensions {
     let mut extensions = Extensions::default();
     for row in answer {
-        let text = |index: usize| {
-            let cell = row.get(index).and_then(Option::as_deref);
-            cell.unwrap_or_default().to_owned()
-        };
+        let text = |index: usize| text(row, index);
         match text(0).as_str() {
             // Nobody makes schemas of these names: the server's own functions are there.
             "extension" if text(2).starts_with("pg_") || text(2) == "information_schema" => {}

@@ -14,6 +14,7 @@ use sqlparser::ast::{
 
 use super::names::builtin;
 use crate::Refusal;
+use crate::schema::cells::text;
 use crate::schema::{Answer, TextSearch};
 use sql_plan::unsupported;
 
@@ -29,10 +30,6 @@ const FUNCTIONS: [&str; 6] = [
 
 /// Reads the catalogue's answer: names and digests.
 pub(crate) fn read(answer: &Answer) -> TextSearch {
-    let text = |row: &[Option<String>], index: usize| {
-        let cell = row.get(index).and_then(Option::as_deref);
-        cell.unwrap_or_default().to_owned()
-    };
     let all: Vec<(String, String)> = answer
         .iter()
         .map(|row| (text(row, 0), text(row, 1)))

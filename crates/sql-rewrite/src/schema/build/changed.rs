@@ -6,7 +6,8 @@
 
 use std::collections::HashSet;
 
-use super::{Building, Name, SeenColumns, name_of_rule, number, text};
+use super::{Building, Name, SeenColumns, name_of_rule};
+use crate::schema::cells::{number, text};
 use crate::schema::{Answer, RelationKind, Schema};
 use crate::{ColumnId, Rules};
 

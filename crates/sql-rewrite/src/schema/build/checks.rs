@@ -3,10 +3,11 @@
 
 use std::collections::HashSet;
 
-use super::{Building, Name, number, numbers, text, truth};
+use super::{Building, Name};
 use crate::ColumnId;
 use crate::dialect::postgres::table_checks;
 use crate::schema::Answer;
+use crate::schema::cells::{number, numbers, text, truth};
 
 impl Building<'_> {
     pub(super) fn read_checks(&mut self, answer: &Answer) {

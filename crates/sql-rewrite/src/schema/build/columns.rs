@@ -2,7 +2,8 @@
 
 use column_value::LogicalType;
 
-use super::{Building, Name, number, text, truth};
+use super::{Building, Name};
+use crate::schema::cells::{number, text, truth};
 use crate::schema::{Answer, Column, ColumnType};
 
 impl Building<'_> {

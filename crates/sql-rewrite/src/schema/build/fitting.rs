@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::{Answer, Building, Name, number, numbers, text, truth};
+use super::{Answer, Building, Name};
 use crate::dialect::postgres::table_guard;
 use crate::schema::Column;
+use crate::schema::cells::{number, numbers, text, truth};
 use crate::{ColumnId, Mode, ProtectedColumn};
 
 impl Building<'_> {

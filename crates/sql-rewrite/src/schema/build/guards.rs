@@ -1,7 +1,8 @@
 //! Recognises guards among the check constraints of the server: by name *and* by condition.
 
-use super::{Building, number, numbers, text, truth};
+use super::Building;
 use crate::dialect::postgres::table_guard::{self, TableGuard};
+use crate::schema::cells::{number, numbers, text, truth};
 use crate::schema::{Answer, Guard};
 
 impl Building<'_> {
