@@ -7,7 +7,7 @@ use column_value::{EnumType, KnownEnum, OpaqueType};
 
 use crate::connection::Connection;
 use crate::error::FinisherError;
-use crate::walls::{QUERIES, literal, refused};
+use crate::walls::{QUERIES, literal, quoted, refused};
 
 /// Creates them, on a connection of the superuser to the database.
 pub(crate) async fn create(
@@ -65,8 +65,4 @@ fn renumbered((oid, array): (&str, &str), (own_oid, own_array): (u32, u32)) -> S
          COMMIT; \
          RESET allow_system_table_mods"
     )
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }

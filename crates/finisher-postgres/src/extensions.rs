@@ -10,7 +10,7 @@ use sql_rewrite::{EXTENSIONS, Extension};
 use crate::connection::{Connection, Failure, TextRow};
 use crate::error::FinisherError;
 use crate::lacking::Lacking;
-use crate::walls::{self, literal};
+use crate::walls::{self, literal, quoted};
 
 /// Extensions whose functions compute, and whose other functions nobody may call.
 const KNOWN: [&str; 4] = ["fuzzystrmatch", "pg_trgm", "pgcrypto", "unaccent"];
@@ -110,8 +110,4 @@ fn volatile_functions(extension: &str) -> String {
          AND p.proname NOT IN ({OF_CHANCE})",
         literal(extension)
     )
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }

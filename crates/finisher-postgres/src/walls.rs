@@ -231,6 +231,11 @@ pub(crate) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
+/// A name in quotes.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
 /// Takes from everybody what is no computing, on a connection of the superuser to the database.
 pub(crate) async fn wall_in(owner: &mut Connection) -> Result<(), FinisherError> {
     let sql = "REVOKE ALL ON SCHEMA public, information_schema FROM PUBLIC; \
