@@ -8,9 +8,8 @@
 //! `--unix` the proxy reaches the server by the server's. Proxy and clients are processes of their
 //! own, as in earnest.
 
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use server_testkit::Postgres;
@@ -121,19 +120,11 @@ impl Proxy {
         } else {
             String::new()
         };
-        let mut child = Command::new(std::env::current_exe().expect("the own program"))
-            .args([SERVE, upstream, &workers.to_string(), &named])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the own program runs");
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().expect("it is piped"))
-            .read_line(&mut line)
-            .expect("the proxy says its port");
+        let workers = workers.to_string();
+        let (child, port) = serving::spawn(&[SERVE, upstream, &workers, &named]);
         let address = match by_socket {
             true => Address::Socket(socket),
-            false => Address::Port(line.trim().parse().expect("a port")),
+            false => Address::Port(port),
         };
         Self {
             child,

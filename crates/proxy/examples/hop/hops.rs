@@ -1,10 +1,11 @@
 //! What stands between client and server: processes of their own, each with a port.
 
-use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use crate::serving;
 
 /// How long a program may take until it listens.
 const START_TIME_MAX: Duration = Duration::from_secs(10);
@@ -26,17 +27,7 @@ impl Hop {
 
     /// This program, which prints its port.
     pub fn of_own(name: &'static str, arguments: &[&str]) -> Self {
-        let mut child = Command::new(std::env::current_exe().expect("the own program"))
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the own program runs");
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().expect("it is piped"))
-            .read_line(&mut line)
-            .expect("it says its port");
-        let port = line.trim().parse().expect("a port");
+        let (child, port) = serving::spawn(arguments);
         let child = Some(child);
         Self { name, port, child }
     }

@@ -1,5 +1,7 @@
 //! The proxy in a process of its own, and what processes cost.
 
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use configuration::Config;
@@ -25,6 +27,22 @@ pub fn until_killed(upstream: &str, workers: &str, socket: &str) {
     let address = server.address().expect("a bound socket has an address");
     println!("{}", address.port());
     server.run(stop_signal());
+}
+
+/// This program with arguments by which it listens, and the port that it prints.
+pub fn spawn(arguments: &[&str]) -> (Child, u16) {
+    let mut child = Command::new(std::env::current_exe().expect("the own program"))
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the own program runs");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("it is piped"))
+        .read_line(&mut line)
+        .expect("it says its port");
+    let port = line.trim().parse().expect("a port");
+    (child, port)
 }
 
 /// Processor time that the threads of a process have had.
