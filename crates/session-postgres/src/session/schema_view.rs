@@ -326,6 +326,7 @@ impl SchemaView {
         self.note_look(&load, &session, transaction);
         match self.take_loaded(load, &session, transaction) {
             Ok(Some(loaded)) => {
+                settings.note_schema(&loaded.schema);
                 self.go_by(Some(loaded));
                 self.known = Known {
                     forgets,

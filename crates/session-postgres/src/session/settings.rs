@@ -195,8 +195,41 @@ pub(super) struct Settings {
 /// What the finisher has to know of the session.
 #[derive(Debug, Default)]
 struct FinisherSettings {
+    /// What the session shows of it.
     kind: Arc<FinisherKind>,
+    /// The same with what the schema shows that was read last.
+    of_schema: Arc<FinisherKind>,
     settings: Arc<[(String, String)]>,
+}
+
+impl FinisherSettings {
+    fn kind_of(&self, schema: &Schema) -> Arc<FinisherKind> {
+        Arc::new(FinisherKind {
+            enums: schema.catalogue.enums.all().collect(),
+            extensions: schema.catalogue.finisher.extensions.all.clone(),
+            search_path: searched(schema).cloned().collect(),
+            ..FinisherKind::clone(&self.kind)
+        })
+    }
+}
+
+impl FinisherKind {
+    /// Whether a database with this schema needs no other.
+    fn is_of(&self, schema: &Schema) -> bool {
+        schema.catalogue.enums.all().eq(self.enums.iter().copied())
+            && schema.catalogue.finisher.extensions.all == self.extensions
+            && searched(schema).eq(&self.search_path)
+    }
+}
+
+/// Schemas of the search path in which the finisher has something.
+fn searched(schema: &Schema) -> impl Iterator<Item = &String> {
+    let extensions = &schema.catalogue.finisher.extensions.all;
+    let enums = &schema.catalogue.enums;
+    let has = move |name: &&String| {
+        extensions.iter().any(|own| own.schema == **name) || enums.has_in(name)
+    };
+    schema.search_path.iter().filter(has)
 }
 
 /// Settings by which a server reads and writes values.
@@ -294,6 +327,7 @@ impl Settings {
         }
         if *self.of_finisher.kind != kind {
             self.of_finisher.kind = Arc::new(kind);
+            self.of_finisher.of_schema = Arc::clone(&self.of_finisher.kind);
         }
         let known = OF_FINISHER.iter();
         let known = known.filter_map(|name| session.settings.iter().find(|(own, _)| own == name));
@@ -308,22 +342,19 @@ impl Settings {
         &self,
         schema: &Schema,
     ) -> (Arc<FinisherKind>, Arc<[(String, String)]>) {
-        let FinisherSettings { kind, settings } = &self.of_finisher;
-        let extensions = &schema.catalogue.finisher.extensions.all;
-        let enums = &schema.catalogue.enums;
-        let has = |name: &&String| {
-            extensions.iter().any(|own| own.schema == **name) || enums.has_in(name)
+        let own = &self.of_finisher;
+        let kind = match own.of_schema.is_of(schema) {
+            true => Arc::clone(&own.of_schema),
+            false => own.kind_of(schema),
         };
-        let kind = match extensions.is_empty() && enums.is_empty() {
-            true => Arc::clone(kind),
-            false => Arc::new(FinisherKind {
-                enums: enums.all().collect(),
-                extensions: extensions.clone(),
-                search_path: schema.search_path.iter().filter(has).cloned().collect(),
-                ..FinisherKind::clone(kind)
-            }),
-        };
-        (kind, Arc::clone(settings))
+        (kind, Arc::clone(&own.settings))
+    }
+
+    /// Notes the schema that plans are made for.
+    pub(super) fn note_schema(&mut self, schema: &Schema) {
+        if !self.of_finisher.of_schema.is_of(schema) {
+            self.of_finisher.of_schema = self.of_finisher.kind_of(schema);
+        }
     }
 
     pub(super) fn encoding(&self) -> &Encoding {
