@@ -22,6 +22,8 @@ fn main() {
         ("integer", "i32", "4711".to_owned()),
         ("numeric(12,2)", "decimal", "1234.50".to_owned()),
         ("character varying(24)", "24 characters", "x".repeat(24)),
+        ("character varying(48)", "40 characters", "x".repeat(40)),
+        ("character varying(64)", "60 characters", "x".repeat(60)),
         ("character varying(500)", "500 characters", "x".repeat(500)),
     ];
     for (logical, name, text) in texts {

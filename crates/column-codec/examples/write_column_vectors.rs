@@ -17,6 +17,9 @@ use schema::{Column, Outcome, Vector, from_hex, to_hex, value};
 const ROOT: [u8; 32] = *b"the root key of all the vectors.";
 const NONCE: [u8; 8] = [0x40; 8];
 
+/// One letter more than what the first cipher of mode random seals.
+const LONG: &str = "sixty-four letters and one byte of padding: the other cipher...!";
+
 fn main() -> anyhow::Result<()> {
     values()?;
     damaged()?;
@@ -75,6 +78,7 @@ fn values() -> anyhow::Result<()> {
         ("random_integer_opens", "integer", "random", "-77"),
         ("random_numeric_opens", "numeric(12,2)", "random", "1234.50"),
         ("random_text_opens", "text", "random", "sixteen letters!"),
+        ("random_long_text_opens", "text", "random", LONG),
         ("random_character_opens", "character(4)", "random", "BC  "),
         (
             "random_interval_opens",
@@ -156,6 +160,11 @@ fn damaged() -> anyhow::Result<()> {
         &random,
         &flipped(&random, 1)?,
     )?;
+    let long = column("text", "random")?;
+    let mut sealed = seal(&long, LONG)?;
+    *sealed.last_mut().context("a sealed value")? ^= 1;
+    let proves = "A long value with another nonce does not open.";
+    write("random_long_nonce_changed", proves, ROOT, &long, &sealed)?;
     let proves = "A sealed value with another tag does not open.";
     write(
         "equality_bit_of_tag_flipped",

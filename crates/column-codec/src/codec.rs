@@ -1,17 +1,17 @@
 //! Seals and opens the values of all columns.
 
 use column_value::{LogicalType, Value};
-use crypto::page::{NotAuthentic, TAG_SIZE};
+use crypto::page::{NotAuthentic, TAG_SIZE, Tag};
 use crypto::secret::Key;
 use crypto::value::{
-    BLOCK_CONTENT_SIZE_MAX, BlockSealer, DeterministicSealer, PrefixFunction, SHORT_MAC_SIZE,
-    ShortMac, VALUE_NONCE_SIZE, ValueNonce,
+    BLOCK_CONTENT_SIZE_MAX, BlockSealer, DeterministicSealer, LongSealer, PrefixFunction,
+    SHORT_MAC_SIZE, ShortMac, ValueNonce,
 };
 use sqlstate::SqlState;
 
 use crate::canonical::{self, Class};
 use crate::keys::{Purpose, derive};
-use crate::layout::KEY_VERSION;
+use crate::layout::{KEY_VERSION, SHORT_CONTENT_SIZE_MAX};
 use crate::order::{Place, Scale, digits, number_of_digits};
 use crate::same::{Same, Unfit, among};
 use crate::spec::{ColumnSpec, Mode, SpecError};
@@ -31,7 +31,10 @@ struct Column {
 }
 
 enum Sealer {
-    Random(DeterministicSealer),
+    Random {
+        short: DeterministicSealer,
+        long: LongSealer,
+    },
     Equality(DeterministicSealer),
     /// Mode equality, for types whose values all have this size, at most 8 bytes.
     Block {
@@ -171,8 +174,19 @@ impl Codec {
     ) -> Result<(), SealError> {
         let column = &self.columns[index];
         match &column.sealer {
-            Sealer::Random(sealer) => column.seal_content(sealer, value, &nonce(), out),
-            Sealer::Equality(sealer) => column.seal_content(sealer, value, &[], out),
+            Sealer::Random { short, long } => {
+                let nonce = nonce();
+                column.seal_content(value, out, |out, content| {
+                    if out.len() - content <= SHORT_CONTENT_SIZE_MAX {
+                        out.extend(nonce);
+                        return short.seal(&mut out[content..]);
+                    }
+                    let tag = long.seal(&nonce, &[column.header], &mut out[content..]);
+                    out.extend(nonce);
+                    tag
+                })
+            }
+            Sealer::Equality(sealer) => column.seal_equal(sealer, value, out),
             Sealer::Block { sealer, size } => column.seal_block((sealer, *size), value, out),
             Sealer::Order { scale, .. } => match scale.place(value) {
                 Some(Place::At(number)) => {
@@ -203,8 +217,8 @@ impl Codec {
             return Ok(());
         };
         match &column.sealer {
-            Sealer::Random(_) => Err(column.wrong_mode()),
-            Sealer::Equality(sealer) => column.seal_content(sealer, &value, &[], out),
+            Sealer::Random { .. } => Err(column.wrong_mode()),
+            Sealer::Equality(sealer) => column.seal_equal(sealer, &value, out),
             Sealer::Block { sealer, size } => column.seal_block((sealer, *size), &value, out),
             Sealer::Order { scale, .. } => {
                 match scale.place(&value) {
@@ -279,8 +293,27 @@ impl Codec {
             None => return Err(OpenError::Format),
         }
         match &column.sealer {
-            Sealer::Random(sealer) => column.open_content(sealer, VALUE_NONCE_SIZE, body),
-            Sealer::Equality(sealer) => column.open_content(sealer, 0, body),
+            Sealer::Random { short, long } => {
+                let (tag, sealed) = tag_and_rest(body)?;
+                let (sealed_content, nonce) = sealed.split_last_chunk().ok_or(OpenError::Size)?;
+                let size = sealed_content.len();
+                if size <= SHORT_CONTENT_SIZE_MAX {
+                    return column.open_content(sealed.len(), size, |content| {
+                        content.copy_from_slice(sealed);
+                        short.open(tag, content)
+                    });
+                }
+                column.open_content(size, size, |content| {
+                    long.open(nonce, &[header], sealed_content, tag, content)
+                })
+            }
+            Sealer::Equality(sealer) => {
+                let (tag, sealed) = tag_and_rest(body)?;
+                column.open_content(sealed.len(), sealed.len(), |content| {
+                    content.copy_from_slice(sealed);
+                    sealer.open(tag, content)
+                })
+            }
             Sealer::Block { sealer, size } => {
                 let block = body.try_into().map_err(|_| OpenError::Size)?;
                 let mut content = [0; BLOCK_CONTENT_SIZE_MAX];
@@ -313,7 +346,10 @@ impl Column {
                 function: PrefixFunction::new(&key(Purpose::OrderDigits)),
                 mac: ShortMac::new(&key(Purpose::OrderMac)),
             },
-            None if spec.mode == Mode::Random => Sealer::Random(deterministic()),
+            None if spec.mode == Mode::Random => Sealer::Random {
+                short: deterministic(),
+                long: LongSealer::new(&key(Purpose::Long)),
+            },
             None => match spec.layout().block_size() {
                 Some(size) => Sealer::Block {
                     sealer: BlockSealer::new(&key(Purpose::Block)),
@@ -341,23 +377,30 @@ impl Column {
         })
     }
 
-    /// Seals by AES-SIV, with a nonce behind the content that makes equal values differ.
+    /// Appends a header, a tag, and the content that `seal` changes from the given place on.
     fn seal_content(
         &self,
-        sealer: &DeterministicSealer,
         value: &Value,
-        nonce: &[u8],
         out: &mut Vec<u8>,
+        seal: impl FnOnce(&mut Vec<u8>, usize) -> Tag,
     ) -> Result<(), SealError> {
         let start = out.len();
         out.push(self.header);
         out.extend([0; TAG_SIZE]);
         let content = out.len();
         self.encode(value, start, out)?;
-        out.extend(nonce);
-        let tag = sealer.seal(&mut out[content..]);
+        let tag = seal(out, content);
         out[content - TAG_SIZE..content].copy_from_slice(&tag);
         Ok(())
+    }
+
+    fn seal_equal(
+        &self,
+        sealer: &DeterministicSealer,
+        value: &Value,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SealError> {
+        self.seal_content(value, out, |out, content| sealer.seal(&mut out[content..]))
     }
 
     /// Seals a value of so many bytes into one block.
@@ -402,33 +445,29 @@ impl Column {
         out.extend(mac.of(&authenticated(self.header, number)));
     }
 
-    /// Opens what AES-SIV has sealed, and leaves out the nonce at its end.
+    /// Decodes the first `size` bytes of what `open` writes into a buffer of `buffer_size`.
     fn open_content(
         &self,
-        sealer: &DeterministicSealer,
-        nonce_size: usize,
-        body: &[u8],
+        buffer_size: usize,
+        size: usize,
+        open: impl FnOnce(&mut [u8]) -> Result<(), NotAuthentic>,
     ) -> Result<Value, OpenError> {
-        let (tag, sealed) = body.split_first_chunk().ok_or(OpenError::Size)?;
-        let size = sealed.len().checked_sub(nonce_size);
-        let size = size.ok_or(OpenError::Size)?;
         let open = |content: &mut [u8]| {
-            content.copy_from_slice(sealed);
-            let opened = sealer.open(tag, content);
+            let opened = open(content);
             opened.map_err(|NotAuthentic| OpenError::NotAuthentic)
         };
         let logical = self.spec.logical;
         let value = if Class::of(logical).is_long() {
-            let mut content = vec![0; sealed.len()];
+            let mut content = vec![0; buffer_size];
             open(&mut content)?;
             content.truncate(size);
             canonical::decode_long(content, logical)
         } else {
             let (mut short, mut long) = ([0; SHORT], Vec::new());
-            let content = match short.get_mut(..sealed.len()) {
+            let content = match short.get_mut(..buffer_size) {
                 Some(content) => content,
                 None => {
-                    long.resize(sealed.len(), 0);
+                    long.resize(buffer_size, 0);
                     &mut long[..]
                 }
             };
@@ -470,6 +509,10 @@ impl Column {
 fn authenticated(header: u8, number: u64) -> [u8; 9] {
     let [a, b, c, d, e, f, g, h] = number.to_be_bytes();
     [header, a, b, c, d, e, f, g, h]
+}
+
+fn tag_and_rest(body: &[u8]) -> Result<(&Tag, &[u8]), OpenError> {
+    body.split_first_chunk().ok_or(OpenError::Size)
 }
 
 fn open_order(

@@ -23,6 +23,8 @@ pub(crate) enum Purpose {
     OrderDigits,
     /// CMAC of mode `order`.
     OrderMac,
+    /// GCM-SIV.
+    Long,
 }
 
 impl Purpose {
@@ -33,6 +35,7 @@ impl Purpose {
             Self::Block => 3,
             Self::OrderDigits => 4,
             Self::OrderMac => 5,
+            Self::Long => 6,
         }
     }
 }

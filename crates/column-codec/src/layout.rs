@@ -18,6 +18,9 @@ pub const KEY_VERSION: u8 = 1;
 /// There is room for this many versions in the header.
 pub const KEY_VERSION_MAX: u8 = 7;
 
+/// Longer contents of mode random are sealed by another cipher, which is faster for them.
+pub(crate) const SHORT_CONTENT_SIZE_MAX: usize = 64;
+
 /// Bytes that stand for a constraint in a sealed value that fails it, behind the header.
 pub const CHECK_MARK_SIZE: usize = 16;
 

@@ -5,7 +5,7 @@
 //!
 //! | mode | sealed value |
 //! |---|---|
-//! | [`Mode::Random`] | header, tag and ciphertext of AES-SIV over the value and a nonce |
+//! | [`Mode::Random`] | header, tag and ciphertext of AES-SIV, or of GCM-SIV if long, and a nonce |
 //! | [`Mode::Equality`] | header, tag and ciphertext of AES-SIV, or one block of AES key wrap |
 //! | [`Mode::Order`] | header, digits whose byte order is that of the values, 8 bytes of AES-CMAC |
 //!

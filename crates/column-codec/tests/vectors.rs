@@ -36,6 +36,8 @@ const NAMES: &[&str] = &[
     "random_integer_opens",
     "random_interval_opens",
     "random_json_opens",
+    "random_long_nonce_changed",
+    "random_long_text_opens",
     "random_moved_to_another_column",
     "random_numeric_opens",
     "random_text_opens",

@@ -3,25 +3,35 @@
 //! | type | is | hides |
 //! |---|---|---|
 //! | [`DeterministicSealer`] | AES-SIV with 256-bit keys, RFC 5297 | all but length and equality |
-//! | [`BlockSealer`] | AES key wrap with padding of at most 8 bytes, RFC 5649 | the same |
+//! | [`LongSealer`] | AES-256-GCM-SIV, RFC 8452, with a nonce | all but the length |
+//! | [`BlockSealer`] | AES key wrap with padding of at most 8 bytes, RFC 5649 | all but equality |
 //! | [`PrefixFunction`] | a keyed function of the first bits of a number | |
 //! | [`ShortMac`] | AES-CMAC, RFC 4493, the first 8 bytes | |
 //!
 //! The caller derives a separate key for each purpose (column, version). To seal values so that
 //! equal ones differ, it adds a random [`ValueNonce`] to the content of a [`DeterministicSealer`]:
-//! AES-SIV is secure for contents that differ (Rogaway and Shrimpton, 2006).
+//! AES-SIV is secure for contents that differ (Rogaway and Shrimpton, 2006). A [`LongSealer`] takes
+//! the nonce beside the content.
 //!
 //! # Limits
 //! Among 2^32 values of a key, two have the same nonce with a chance of 40 %. That reveals only
 //! whether these two values are equal.
 
+mod blocks;
+mod long;
+mod prefix;
+
 use aes::Aes256;
-use aes::cipher::{Block, BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
+use aes::cipher::{Block, BlockCipherDecrypt, KeyInit};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use crate::page::{NotAuthentic, Tag};
 use crate::secret::{Key, leaving_no_trace};
+
+use blocks::{Bytes, Chain, One, Stream, with};
+pub use long::LongSealer;
+pub use prefix::PrefixFunction;
 
 /// Size of the nonce of a value, in bytes.
 pub const VALUE_NONCE_SIZE: usize = 8;
@@ -30,9 +40,6 @@ pub const VALUE_NONCE_SIZE: usize = 8;
 pub type ValueNonce = [u8; VALUE_NONCE_SIZE];
 
 type AesBlock = Block<Aes256>;
-
-/// Blocks that are encrypted together.
-const BLOCKS_AT_ONCE: usize = 8;
 
 /// Seals values so that equal ones have equal ciphertexts: AES-SIV of RFC 5297 with one associated
 /// string. It is implemented here because that string is the same for all values of a column, so
@@ -61,20 +68,14 @@ fn double(value: u128) -> u128 {
     (value << 1) ^ ((value >> 127) * 0x87)
 }
 
-fn encrypt(cipher: &Aes256, block: u128) -> u128 {
-    let mut block = AesBlock::from(block.to_be_bytes());
-    cipher.encrypt_block(&mut block);
-    u128::from_be_bytes(block.into())
-}
-
 /// Up to 16 bytes as a block; a shorter value is padded with a 1 bit and zeros.
-fn padded_block(bytes: &[u8]) -> u128 {
+fn padded_block(bytes: &[u8]) -> Bytes {
     let mut block = [0; 16];
     block[..bytes.len()].copy_from_slice(bytes);
     if let Some(end) = block.get_mut(bytes.len()) {
         *end = 0x80;
     }
-    u128::from_be_bytes(block)
+    u128::from_ne_bytes(block)
 }
 
 impl DeterministicSealer {
@@ -117,7 +118,7 @@ impl DeterministicSealer {
 impl Cmac {
     fn new(key: &Key) -> Self {
         let cipher = Aes256::new(key.expose().into());
-        let zero = Zeroizing::new(encrypt(&cipher, 0));
+        let zero = Zeroizing::new(u128::from_be(with(&cipher, One(0))));
         let whole = Zeroizing::new(double(*zero));
         Self {
             cipher,
@@ -134,27 +135,20 @@ impl Cmac {
             rest => rest,
         };
         let (head, last) = bytes.split_at(bytes.len() - last_size);
-        let mut state = 0;
         // The mask straddles the last block and the one before it.
         let shift = 8 * last_size as u32;
-        let mut blocks = head.as_chunks::<16>().0.iter().peekable();
-        while let Some(block) = blocks.next() {
-            state ^= u128::from_be_bytes(*block);
-            if blocks.peek().is_none() {
-                state ^= mask.checked_shr(shift).unwrap_or(0);
-            }
-            state = encrypt(&self.cipher, state);
-        }
         let over_last = mask.checked_shl(128 - shift).unwrap_or(0);
         let sub_key = if last_size == 16 {
             &self.whole
         } else {
             &self.padded
         };
-        encrypt(
-            &self.cipher,
-            state ^ padded_block(last) ^ over_last ^ **sub_key,
-        )
+        let chain = Chain {
+            head: head.as_chunks().0,
+            mask: mask.checked_shr(shift).unwrap_or(0).to_be(),
+            last: padded_block(last) ^ (over_last ^ **sub_key).to_be(),
+        };
+        u128::from_be(with(&self.cipher, chain))
     }
 }
 
@@ -164,28 +158,16 @@ impl SivKey {
         if content.len() >= 16 {
             return self.mac.of(content, *self.state);
         }
-        let block = double(*self.state) ^ padded_block(content);
-        encrypt(&self.mac.cipher, block ^ *self.mac.whole)
+        let added = double(*self.state) ^ *self.mac.whole;
+        let block = padded_block(content) ^ added.to_be();
+        u128::from_be(with(&self.mac.cipher, One(block)))
     }
 
     /// CTR mode starting at the tag, with two bits cleared as in RFC 5297.
     fn apply_stream(&self, tag: u128, content: &mut [u8]) {
         const CLEARED: u128 = !(1 << 63 | 1 << 31);
-        let mut counter = tag & CLEARED;
-        for chunk in content.chunks_mut(16 * BLOCKS_AT_ONCE) {
-            let mut blocks = [AesBlock::default(); BLOCKS_AT_ONCE];
-            let count = chunk.len().div_ceil(16);
-            for block in &mut blocks[..count] {
-                *block = counter.to_be_bytes().into();
-                counter = counter.wrapping_add(1);
-            }
-            self.encryption.encrypt_blocks(&mut blocks[..count]);
-            for (bytes, pad) in chunk.chunks_mut(16).zip(&blocks) {
-                for (byte, pad) in bytes.iter_mut().zip(pad) {
-                    *byte ^= pad;
-                }
-            }
-        }
+        let counter = tag & CLEARED;
+        with(&self.encryption, Stream { counter, content });
     }
 }
 
@@ -211,7 +193,7 @@ impl BlockSealer {
         debug_assert!((1..=BLOCK_CONTENT_SIZE_MAX).contains(&content.len()));
         let mut block = known_half(content.len());
         block[8..][..content.len()].copy_from_slice(content);
-        encrypt(&self.0, u128::from_be_bytes(block)).to_be_bytes()
+        with(&self.0, One(u128::from_ne_bytes(block))).to_ne_bytes()
     }
 
     /// Opens into `content`, which has the size of what was sealed.
@@ -263,86 +245,6 @@ impl ShortMac {
     pub fn is_of(&self, bytes: &[u8], code: &[u8; SHORT_MAC_SIZE]) -> bool {
         self.of(bytes).ct_eq(code).into()
     }
-}
-
-/// A keyed function of the first bits of a number, for every length of prefix. It masks the digits
-/// of order-revealing encryption.
-pub struct PrefixFunction(Box<Aes256>);
-
-impl PrefixFunction {
-    /// Prepares the function with `key`.
-    #[must_use]
-    pub fn new(key: &Key) -> Self {
-        Self(leaving_no_trace(|| {
-            Box::new(Aes256::new(key.expose().into()))
-        }))
-    }
-
-    /// For each bit of `number`, which has `bits` bits: the function of the bits before it, from 0
-    /// to `RANGE` - 1. It is one block of AES-256 over the index of the bit, the bit count and the
-    /// bits before, modulo the range.
-    pub fn masks<const RANGE: u16>(&self, number: u64, bits: u8, mut give: impl FnMut(u16)) {
-        debug_assert!((1..=64).contains(&bits), "a number has 1 to 64 bits");
-        let mut place = 0;
-        while place < bits {
-            let count = usize::from(bits - place).min(BLOCKS_AT_ONCE);
-            let mut blocks = [AesBlock::default(); BLOCKS_AT_ONCE];
-            for block in &mut blocks[..count] {
-                let before = number.checked_shr(u32::from(bits - place)).unwrap_or(0);
-                *block = of_prefix(place, bits, before);
-                place += 1;
-            }
-            // Fewer would be encrypted one by one.
-            self.0.encrypt_blocks(&mut blocks);
-            for block in &blocks[..count] {
-                give(mask_of::<RANGE>(block));
-            }
-        }
-    }
-
-    /// The number for each bit of which `sum` is the mask of [`Self::masks`] plus the bit. None:
-    /// there is none.
-    pub fn number<const RANGE: u16>(&self, bits: u8, sum: impl Fn(u8) -> u16) -> Option<u64> {
-        /// A mask is known once the bits before are. The masks of all that these may be are
-        /// computed together for so many bits, since one block after the other takes longer.
-        const BITS_AT_ONCE: u8 = 3;
-        let (mut number, mut place) = (0_u64, 0);
-        while place < bits {
-            let count = BITS_AT_ONCE.min(bits - place);
-            let mut blocks = [AesBlock::default(); BLOCKS_AT_ONCE];
-            for ahead in 0..count {
-                let first = (1 << ahead) - 1;
-                for (end, block) in (0..1 << ahead).zip(&mut blocks[first..]) {
-                    *block = of_prefix(place + ahead, bits, number << ahead | end);
-                }
-            }
-            self.0.encrypt_blocks(&mut blocks);
-            let mut end = 0;
-            for ahead in 0..count {
-                let mask = mask_of::<RANGE>(&blocks[(1 << ahead) - 1 + end]);
-                match sum(place + ahead).checked_sub(mask)? {
-                    bit @ 0..=1 => end = end << 1 | usize::from(bit),
-                    _ => return None,
-                }
-            }
-            number = number << count | end as u64;
-            place += count;
-        }
-        Some(number)
-    }
-}
-
-/// What is encrypted for the bit at a place, behind these bits.
-fn of_prefix(place: u8, bits: u8, before: u64) -> AesBlock {
-    let block = u128::from(place) << 120 | u128::from(bits) << 112 | u128::from(before);
-    AesBlock::from(block.to_be_bytes())
-}
-
-/// The remainder by a constant takes no division.
-fn mask_of<const RANGE: u16>(block: &AesBlock) -> u16 {
-    let [.., a, b, c, d, e, f, g, h] = <[u8; 16]>::from(*block);
-    let random = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
-    u16::try_from(random % u64::from(RANGE)).expect("less than the range, which is a u16")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! AES-SIV against another implementation, and inputs that must not open.
+//! Each cipher against another implementation, and inputs that must not open.
 
 use aes_siv::KeyInit;
 use aes_siv::siv::Aes256Siv;
@@ -57,6 +57,54 @@ fn a_changed_bit_does_not_open_and_leaves_nothing() {
         let mut elsewhere = sealed.clone();
         let other = deterministic(b"another");
         assert_eq!(other.open(&tag, &mut elsewhere), Err(NotAuthentic));
+    }
+}
+
+#[test]
+fn long_values_are_sealed_as_another_implementation_does() {
+    use aes_gcm_siv::Aes256GcmSiv;
+    use aes_gcm_siv::aead::{Aead, Payload};
+
+    let own = LongSealer::new(&Key::from_bytes(MAC));
+    let other = Aes256GcmSiv::new(&MAC.into());
+    let nonce = [1, 2, 3, 4, 5, 6, 7, 8];
+    for size in (0..=70).chain([127, 128, 129, 500, 4096]) {
+        let mut sealed = content(size);
+        let tag = own.seal(&nonce, b"associated", &mut sealed);
+        let payload = Payload {
+            msg: &content(size),
+            aad: b"associated",
+        };
+        let whole_nonce = [1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0];
+        let expected = other.encrypt(&whole_nonce.into(), payload).unwrap();
+        assert_eq!(expected, [&sealed[..], &tag].concat(), "{size} bytes");
+        let mut opened = vec![1; size];
+        own.open(&nonce, b"associated", &sealed, &tag, &mut opened)
+            .unwrap();
+        assert_eq!(opened, content(size));
+    }
+}
+
+#[test]
+fn a_changed_bit_of_a_long_value_does_not_open_and_leaves_nothing() {
+    let sealer = LongSealer::new(&Key::from_bytes(MAC));
+    let mut sealed = content(80);
+    let tag = sealer.seal(&[5; 8], b"associated", &mut sealed);
+    let whole = [&[5; 8][..], &tag, &sealed].concat();
+    let open = |whole: &[u8], associated: &[u8]| {
+        let (nonce, rest) = whole.split_first_chunk().unwrap();
+        let (tag, sealed) = rest.split_first_chunk().unwrap();
+        let mut content = vec![1; sealed.len()];
+        let opened = sealer.open(nonce, associated, sealed, tag, &mut content);
+        assert!(opened.is_ok() || content.iter().all(|byte| *byte == 0));
+        opened
+    };
+    assert_eq!(open(&whole, b"associated"), Ok(()));
+    assert_eq!(open(&whole, b"another"), Err(NotAuthentic));
+    for bit in 0..8 * whole.len() {
+        let mut changed = whole.clone();
+        changed[bit / 8] ^= 1 << (bit % 8);
+        assert_eq!(open(&changed, b"associated"), Err(NotAuthentic), "{bit}");
     }
 }
 
