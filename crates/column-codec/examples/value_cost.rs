@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use column_codec::{Codec, ColumnSpec, Mode};
-use column_value::{LogicalType, Pad, Value};
+use column_value::{EqualityForm, LogicalType, Pad, Value};
 use crypto::secret::Key;
 use semantics_postgres::{TextContext, ValueText};
 
@@ -61,6 +61,7 @@ fn codec(logical: LogicalType, mode: Mode, bits: Option<u8>) -> Codec {
         mode,
         bits,
         pad: Pad::default(),
+        equality: EqualityForm::default(),
     };
     Codec::new(&Key::from_bytes([7; 32]), &[spec]).expect("a valid rule")
 }

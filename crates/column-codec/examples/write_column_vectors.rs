@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
-use column_codec::{Codec, Mode, Pad};
+use column_codec::{Codec, EqualityForm, Mode, Pad};
 use crypto::secret::Key;
 use schema::{Column, Outcome, Vector, from_hex, to_hex, value};
 
@@ -35,6 +35,7 @@ fn column(logical: &str, mode: &str) -> anyhow::Result<Column> {
         mode: mode.to_owned(),
         bits: None,
         pad: None,
+        equality: None,
     })
 }
 
@@ -134,6 +135,17 @@ fn values() -> anyhow::Result<()> {
         &unpadded,
         &sealed,
     )?;
+    for (logical, name, text) in [
+        ("integer", "compact_integer_opens", "-77"),
+        ("bigint", "compact_bigint_opens", "9223372036854775807"),
+        ("date", "compact_date_opens", "2026-11-26"),
+        ("timestamp", "compact_timestamp_opens", "-infinity"),
+    ] {
+        let mut compact = column(logical, "equality")?;
+        compact.equality = Some(EqualityForm::Compact);
+        let proves = format!("A value of type {logical} in compact equality opens.");
+        write(name, &proves, ROOT, &compact, &seal(&compact, text)?)?;
+    }
     let mut shared = column("bigint", "equality")?;
     shared.domain = Some("warehouse".to_owned());
     let sealed = seal(&shared, "3")?;
@@ -165,6 +177,12 @@ fn damaged() -> anyhow::Result<()> {
     *sealed.last_mut().context("a sealed value")? ^= 1;
     let proves = "A long value with another nonce does not open.";
     write("random_long_nonce_changed", proves, ROOT, &long, &sealed)?;
+    let mut compact = column("integer", "equality")?;
+    compact.equality = Some(EqualityForm::Compact);
+    let mut sealed = seal(&compact, "77")?;
+    *sealed.last_mut().context("a sealed value")? ^= 1;
+    let proves = "A number in compact equality that no value of the type has does not open.";
+    write("compact_number_changed", proves, ROOT, &compact, &sealed)?;
     let proves = "A sealed value with another tag does not open.";
     write(
         "equality_bit_of_tag_flipped",

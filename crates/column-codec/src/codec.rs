@@ -1,15 +1,16 @@
 //! Seals and opens the values of all columns.
 
-use column_value::{LogicalType, Value};
+use column_value::{EqualityForm, LogicalType, Value};
 use crypto::page::{NotAuthentic, TAG_SIZE, Tag};
 use crypto::secret::Key;
 use crypto::value::{
-    BLOCK_CONTENT_SIZE_MAX, BlockSealer, DeterministicSealer, LongSealer, PrefixFunction,
-    SHORT_MAC_SIZE, ShortMac, ValueNonce,
+    BLOCK_CONTENT_SIZE_MAX, BlockSealer, DeterministicSealer, LongSealer, NumberCipher,
+    PrefixFunction, SHORT_MAC_SIZE, ShortMac, ValueNonce,
 };
 use sqlstate::SqlState;
 
 use crate::canonical::{self, Class};
+use crate::compact;
 use crate::keys::{Purpose, derive};
 use crate::layout::{KEY_VERSION, SHORT_CONTENT_SIZE_MAX};
 use crate::order::{Place, Scale, digits, number_of_digits};
@@ -41,6 +42,8 @@ enum Sealer {
         sealer: BlockSealer,
         size: usize,
     },
+    /// Mode equality in its compact form.
+    Number(NumberCipher),
     Order {
         scale: Scale,
         function: PrefixFunction,
@@ -90,6 +93,17 @@ pub enum SealError {
         /// The column's type.
         logical: LogicalType,
     },
+    /// Any number may stand for a value of the column.
+    #[error(
+        "{table}.{column} is a bigint in compact equality, and is compared with what is no bigint: \
+         compare it with a whole number, or leave equality = \"compact\" out of its rule"
+    )]
+    NoUnused {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+    },
     /// The column's mode does not support the operation.
     #[error("{table}.{column} cannot be compared so: change the mode of its rule")]
     Mode {
@@ -106,7 +120,9 @@ impl SealError {
         match self {
             Self::Type { .. } => SqlState::DATATYPE_MISMATCH,
             Self::Range { .. } | Self::FloatRange => SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
-            Self::Rounded { .. } | Self::Mode { .. } => SqlState::FEATURE_NOT_SUPPORTED,
+            Self::Rounded { .. } | Self::NoUnused { .. } | Self::Mode { .. } => {
+                SqlState::FEATURE_NOT_SUPPORTED
+            }
         }
     }
 }
@@ -188,6 +204,7 @@ impl Codec {
             }
             Sealer::Equality(sealer) => column.seal_equal(sealer, value, out),
             Sealer::Block { sealer, size } => column.seal_block((sealer, *size), value, out),
+            Sealer::Number(cipher) => column.encrypt(cipher, value, out),
             Sealer::Order { scale, .. } => match scale.place(value) {
                 Some(Place::At(number)) => {
                     column.seal_number(number, out);
@@ -213,13 +230,13 @@ impl Codec {
     ) -> Result<(), SealError> {
         let column = &self.columns[index];
         let Same::Exact(value) = column.among(value)? else {
-            out.push(column.header);
-            return Ok(());
+            return column.seal_unused(out);
         };
         match &column.sealer {
             Sealer::Random { .. } => Err(column.wrong_mode()),
             Sealer::Equality(sealer) => column.seal_equal(sealer, &value, out),
             Sealer::Block { sealer, size } => column.seal_block((sealer, *size), &value, out),
+            Sealer::Number(cipher) => column.encrypt(cipher, &value, out),
             Sealer::Order { scale, .. } => {
                 match scale.place(&value) {
                     Some(Place::At(number)) => column.seal_number(number, out),
@@ -284,17 +301,9 @@ impl Codec {
     /// [`OpenError`]
     pub fn open(&self, index: usize, sealed: &[u8]) -> Result<Value, OpenError> {
         let column = &self.columns[index];
-        let (&header, body) = sealed.split_first().ok_or(OpenError::Size)?;
-        match Mode::of_header(header) {
-            Some((mode, _)) if mode != column.spec.mode => return Err(OpenError::Format),
-            Some((_, 0)) => return Err(OpenError::Marked),
-            Some((_, KEY_VERSION)) => {}
-            Some((_, version)) => return Err(OpenError::KeyVersion(version)),
-            None => return Err(OpenError::Format),
-        }
         match &column.sealer {
             Sealer::Random { short, long } => {
-                let (tag, sealed) = tag_and_rest(body)?;
+                let (tag, sealed) = tag_and_rest(column.body(sealed)?)?;
                 let (sealed_content, nonce) = sealed.split_last_chunk().ok_or(OpenError::Size)?;
                 let size = sealed_content.len();
                 if size <= SHORT_CONTENT_SIZE_MAX {
@@ -304,29 +313,34 @@ impl Codec {
                     });
                 }
                 column.open_content(size, size, |content| {
-                    long.open(nonce, &[header], sealed_content, tag, content)
+                    long.open(nonce, &[column.header], sealed_content, tag, content)
                 })
             }
             Sealer::Equality(sealer) => {
-                let (tag, sealed) = tag_and_rest(body)?;
+                let (tag, sealed) = tag_and_rest(column.body(sealed)?)?;
                 column.open_content(sealed.len(), sealed.len(), |content| {
                     content.copy_from_slice(sealed);
                     sealer.open(tag, content)
                 })
             }
             Sealer::Block { sealer, size } => {
-                let block = body.try_into().map_err(|_| OpenError::Size)?;
+                let block = column.body(sealed)?;
+                let block = block.try_into().map_err(|_| OpenError::Size)?;
                 let mut content = [0; BLOCK_CONTENT_SIZE_MAX];
                 let content = &mut content[..*size];
                 let opened = sealer.open(block, content);
                 opened.map_err(|NotAuthentic| OpenError::NotAuthentic)?;
                 canonical::decode(content, column.spec.logical).ok_or(OpenError::Content)
             }
+            Sealer::Number(cipher) => column.decrypt(cipher, sealed),
             Sealer::Order {
                 scale,
                 function,
                 mac,
-            } => open_order(*scale, function, mac, sealed),
+            } => {
+                let body = column.body(sealed)?;
+                open_order(*scale, function, mac, (column.header, body))
+            }
         }
     }
 }
@@ -350,6 +364,9 @@ impl Column {
                 short: deterministic(),
                 long: LongSealer::new(&key(Purpose::Long)),
             },
+            None if spec.equality == EqualityForm::Compact => {
+                Sealer::Number(NumberCipher::new(&key(Purpose::Number)))
+            }
             None => match spec.layout().block_size() {
                 Some(size) => Sealer::Block {
                     sealer: BlockSealer::new(&key(Purpose::Block)),
@@ -363,6 +380,18 @@ impl Column {
             header,
             sealer,
         })
+    }
+
+    /// What is behind the header of a sealed value.
+    fn body<'a>(&self, sealed: &'a [u8]) -> Result<&'a [u8], OpenError> {
+        let (&header, body) = sealed.split_first().ok_or(OpenError::Size)?;
+        match Mode::of_header(header) {
+            Some((mode, _)) if mode != self.spec.mode => Err(OpenError::Format),
+            Some((_, 0)) => Err(OpenError::Marked),
+            Some((_, KEY_VERSION)) => Ok(body),
+            Some((_, version)) => Err(OpenError::KeyVersion(version)),
+            None => Err(OpenError::Format),
+        }
     }
 
     fn among<'a>(&self, value: &'a Value) -> Result<Same<'a>, SealError> {
@@ -401,6 +430,38 @@ impl Column {
         out: &mut Vec<u8>,
     ) -> Result<(), SealError> {
         self.seal_content(value, out, |out, content| sealer.seal(&mut out[content..]))
+    }
+
+    fn encrypt(
+        &self,
+        cipher: &NumberCipher,
+        value: &Value,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SealError> {
+        let number = compact::number_of(value, self.spec.logical);
+        let number = number.ok_or_else(|| self.wrong_type())?;
+        out.extend(cipher.encrypt(number as u64).to_be_bytes());
+        Ok(())
+    }
+
+    fn decrypt(&self, cipher: &NumberCipher, sealed: &[u8]) -> Result<Value, OpenError> {
+        let sealed = sealed.try_into().map_err(|_| OpenError::Size)?;
+        let number = cipher.decrypt(u64::from_be_bytes(sealed)) as i64;
+        compact::value_of(number, self.spec.logical).ok_or(OpenError::NotAuthentic)
+    }
+
+    /// What equals no stored value.
+    fn seal_unused(&self, out: &mut Vec<u8>) -> Result<(), SealError> {
+        let Sealer::Number(cipher) = &self.sealer else {
+            out.push(self.header);
+            return Ok(());
+        };
+        let unused = compact::unused(self.spec.logical).ok_or_else(|| SealError::NoUnused {
+            table: self.spec.table.clone(),
+            column: self.spec.column.clone(),
+        })?;
+        out.extend(cipher.encrypt(unused as u64).to_be_bytes());
+        Ok(())
     }
 
     /// Seals a value of so many bytes into one block.
@@ -519,9 +580,8 @@ fn open_order(
     scale: Scale,
     function: &PrefixFunction,
     mac: &ShortMac,
-    sealed: &[u8],
+    (header, body): (u8, &[u8]),
 ) -> Result<Value, OpenError> {
-    let (&header, body) = sealed.split_first().ok_or(OpenError::Size)?;
     let (digits, code) = body
         .split_last_chunk::<SHORT_MAC_SIZE>()
         .ok_or(OpenError::Size)?;

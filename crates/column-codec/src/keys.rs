@@ -25,6 +25,8 @@ pub(crate) enum Purpose {
     OrderMac,
     /// GCM-SIV.
     Long,
+    /// FF1.
+    Number,
 }
 
 impl Purpose {
@@ -36,6 +38,7 @@ impl Purpose {
             Self::OrderDigits => 4,
             Self::OrderMac => 5,
             Self::Long => 6,
+            Self::Number => 7,
         }
     }
 }

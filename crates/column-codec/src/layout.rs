@@ -1,11 +1,12 @@
 //! What sealed values look like to the server: how they begin, and how long they are. The guards
 //! and the columns of all servers follow this file. It needs no keys.
 
-use column_value::{LogicalType, Pad};
+use column_value::{EqualityForm, LogicalType, Pad};
 use crypto::page::TAG_SIZE;
 use crypto::value::{BLOCK_CONTENT_SIZE_MAX, SHORT_MAC_SIZE, VALUE_NONCE_SIZE};
 
 use crate::canonical::{Class, NUMBER_SIZE};
+use crate::compact;
 use crate::order::Scale;
 use crate::spec::{ColumnSpec, Mode};
 
@@ -74,9 +75,17 @@ pub struct Layout {
     pub bits: Option<u8>,
     /// How far texts are padded.
     pub pad: Pad,
+    /// In which form mode equality keeps them.
+    pub equality: EqualityForm,
 }
 
 impl Layout {
+    /// Whether the server keeps the values as numbers of 64 bits: their 8 bytes are such a number,
+    /// high byte first. Else they are bytes.
+    pub fn is_number(self) -> bool {
+        self.mode == Mode::Equality && self.equality == EqualityForm::Compact
+    }
+
     /// The least size. A greater step of padding than the usual one changes nothing here, so that
     /// the guard of a column stays the same.
     pub fn size_min(self) -> u64 {
@@ -135,6 +144,9 @@ impl Layout {
     }
 
     fn sealed_size(self, units: u64) -> u64 {
+        if self.is_number() {
+            return compact::SEALED_SIZE as u64;
+        }
         let nonce = match self.mode {
             Mode::Random => VALUE_NONCE_SIZE,
             Mode::Equality | Mode::Order => 0,
@@ -182,6 +194,7 @@ impl ColumnSpec {
             mode: self.mode,
             bits: self.bits,
             pad: self.pad,
+            equality: self.equality,
         }
     }
 }

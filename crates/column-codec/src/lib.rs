@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`Mode::Random`] | header, tag and ciphertext of AES-SIV, or of GCM-SIV if long, and a nonce |
 //! | [`Mode::Equality`] | header, tag and ciphertext of AES-SIV, or one block of AES key wrap |
+//! | [`Mode::Equality`], [`EqualityForm::Compact`] | a number of 8 bytes, encrypted by FF1 |
 //! | [`Mode::Order`] | header, digits whose byte order is that of the values, 8 bytes of AES-CMAC |
 //!
 //! Invariants:
@@ -19,6 +20,7 @@
 
 mod canonical;
 mod codec;
+mod compact;
 mod keys;
 mod layout;
 mod order;
@@ -27,7 +29,7 @@ mod spec;
 
 pub use canonical::append_equal;
 pub use codec::{Codec, OpenError, SealError};
-pub use column_value::Pad;
+pub use column_value::{EqualityForm, Pad};
 pub use crypto::value::{VALUE_NONCE_SIZE, ValueNonce};
 pub use layout::{CHECK_MARK_SIZE, HEADER_SIZE, KEY_VERSION, KEY_VERSION_MAX, Layout, may_begin};
 pub use spec::{ColumnSpec, Mode, SpecError};

@@ -1,7 +1,8 @@
 //! The specification of a column for the codec.
 
-use column_value::{LogicalType, Pad};
+use column_value::{EqualityForm, LogicalType, Pad};
 
+use crate::compact;
 use crate::order::Scale;
 
 /// What the server can do with sealed values, and therefore learns.
@@ -34,6 +35,8 @@ pub struct ColumnSpec {
     pub bits: Option<u8>,
     /// How far values of variable length are padded.
     pub pad: Pad,
+    /// In which form mode `equality` keeps values.
+    pub equality: EqualityForm,
 }
 
 /// Why a column's rule cannot be implemented.
@@ -62,6 +65,14 @@ pub enum SpecError {
         /// The column.
         column: String,
     },
+    /// Compact equality is for numbers.
+    #[error("{table}.{column}: compact equality is for integers, dates and times in mode equality")]
+    Compact {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+    },
     /// Equal values of the type have no common form, or it has no equality.
     #[error("{table}.{column}: {logical} has no mode equality: choose mode random")]
     NoEquality {
@@ -78,6 +89,10 @@ impl ColumnSpec {
     /// Checks the rule, and returns the scale of an ordered column.
     pub(crate) fn check(&self) -> Result<Option<Scale>, SpecError> {
         let (table, column) = (self.table.clone(), self.column.clone());
+        let is_for_compact = self.mode == Mode::Equality && compact::is_for(self.logical);
+        if self.equality == EqualityForm::Compact && !is_for_compact {
+            return Err(SpecError::Compact { table, column });
+        }
         match self.mode {
             Mode::Random | Mode::Equality if self.bits.is_some() => {
                 Err(SpecError::Bits { table, column })

@@ -1,7 +1,7 @@
 //! Only sealed values open; equal values have equal bytes; order is preserved.
 
 use column_codec::{Codec, ColumnSpec, Mode, OpenError, SealError};
-use column_value::{LogicalType, Pad, Value};
+use column_value::{EqualityForm, LogicalType, Pad, Value};
 use crypto::secret::Key;
 use semantics_postgres::{TextContext, ValueText};
 
@@ -14,6 +14,7 @@ fn spec(column: &str, logical: &str, mode: Mode) -> ColumnSpec {
         mode,
         bits: None,
         pad: Pad::default(),
+        equality: EqualityForm::default(),
     }
 }
 

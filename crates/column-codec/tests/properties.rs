@@ -1,7 +1,7 @@
 //! Properties over random values: order and equality are preserved, and what was sealed opens.
 
 use column_codec::{Codec, ColumnSpec, Mode};
-use column_value::{LogicalType, OpaqueType, Pad, Value};
+use column_value::{EqualityForm, LogicalType, OpaqueType, Pad, Value};
 use crypto::secret::Key;
 use proptest::prelude::*;
 use semantics_postgres::{TextContext, ValueText, compare};
@@ -15,6 +15,7 @@ fn codec(logical: LogicalType, mode: Mode, bits: Option<u8>) -> Codec {
         mode,
         bits,
         pad: Pad::default(),
+        equality: EqualityForm::default(),
     };
     Codec::new(&Key::from_bytes([7; 32]), &[spec]).expect("a valid rule")
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use column_codec::{Codec, ColumnSpec, Layout, Mode};
-use column_value::{LogicalType, Pad, Value};
+use column_value::{EqualityForm, LogicalType, Pad, Value};
 use crypto::secret::Key;
 use semantics_postgres::{TextContext, ValueText};
 
@@ -116,6 +116,7 @@ fn size(
         mode,
         bits,
         pad,
+        equality: EqualityForm::default(),
     };
     let codec = Codec::new(&Key::from_bytes([7; 32]), &[spec]).ok()?;
     let sealed = texts.iter().map(|text| {
@@ -130,6 +131,7 @@ fn size(
         mode,
         bits,
         pad,
+        equality: EqualityForm::default(),
     };
     let sizes: Vec<usize> = sealed
         .map(|sealed| {
@@ -164,6 +166,7 @@ fn the_longest_text_of_a_type_fits_its_column() {
                 mode,
                 bits: None,
                 pad,
+                equality: EqualityForm::default(),
             };
             assert_eq!(
                 widest.map(|own| own as u64),

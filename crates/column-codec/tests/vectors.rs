@@ -13,6 +13,11 @@ use schema::{Outcome, Vector, from_hex, to_hex, value};
 
 /// The complete list, so that a missing file is noticed.
 const NAMES: &[&str] = &[
+    "compact_bigint_opens",
+    "compact_date_opens",
+    "compact_integer_opens",
+    "compact_number_changed",
+    "compact_timestamp_opens",
     "equality_bit_of_tag_flipped",
     "equality_integer_opens",
     "equality_moved_to_another_column",

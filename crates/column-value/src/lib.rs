@@ -12,6 +12,7 @@
 //! | name a type | [`LogicalType`] |
 //! | hold a value | [`Value`], [`NumericSpecial`] |
 //! | say how far a text is padded before it is sealed | [`Pad`] |
+//! | say in which form equality is kept | [`EqualityForm`] |
 //! | check a range | [`limits`], [`Value::date`], [`Value::time`], [`Value::timestamp`] |
 //! | count days | [`civil`] |
 //! | round a number, or turn it into another kind by its text | [`numeric`], [`floats`] |
@@ -21,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 pub mod civil;
+mod equality;
 pub mod floats;
 pub mod limits;
 mod logical;
@@ -30,6 +32,7 @@ mod pad;
 mod space;
 mod value;
 
+pub use equality::EqualityForm;
 pub use logical::{LogicalType, TypeNameError};
 pub use opaque::{EnumType, KnownEnum, OpaqueType};
 pub use pad::Pad;

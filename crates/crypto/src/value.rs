@@ -5,6 +5,7 @@
 //! | [`DeterministicSealer`] | AES-SIV with 256-bit keys, RFC 5297 | all but length and equality |
 //! | [`LongSealer`] | AES-256-GCM-SIV, RFC 8452, with a nonce | all but the length |
 //! | [`BlockSealer`] | AES key wrap with padding of at most 8 bytes, RFC 5649 | all but equality |
+//! | [`NumberCipher`] | FF1 of NIST SP 800-38G over 64 bits | all but equality; authenticates nothing |
 //! | [`PrefixFunction`] | a keyed function of the first bits of a number | |
 //! | [`ShortMac`] | AES-CMAC, RFC 4493, the first 8 bytes | |
 //!
@@ -19,6 +20,7 @@
 
 mod blocks;
 mod long;
+mod number;
 mod prefix;
 
 use aes::Aes256;
@@ -31,6 +33,7 @@ use crate::secret::{Key, leaving_no_trace};
 
 use blocks::{Bytes, Chain, One, Stream, with};
 pub use long::LongSealer;
+pub use number::NumberCipher;
 pub use prefix::PrefixFunction;
 
 /// Size of the nonce of a value, in bytes.

@@ -1,7 +1,7 @@
 //! What a server gives for a protected column, and what clients give for its values.
 
 use column_codec::{Codec, ColumnSpec, Mode};
-use column_value::{LogicalType, Pad};
+use column_value::{EqualityForm, LogicalType, Pad};
 use crypto::secret::Key;
 use semantics_postgres::{TextContext, TimeZone, assign, compare};
 use wire_postgres::values::{self, Format};
@@ -39,6 +39,7 @@ fn codec(logical: LogicalType, mode: Mode) -> Option<Codec> {
         mode,
         bits: None,
         pad: Pad::default(),
+        equality: EqualityForm::default(),
     };
     Codec::new(&Key::from_bytes([7; 32]), &[spec]).ok()
 }

@@ -42,7 +42,7 @@ pub(crate) struct Variant {
 
 const ALL_COLUMNS: &str = include_str!("../../../examples/tpcc-columns/100.toml");
 
-pub(crate) const VARIANTS: [Variant; 6] = [
+pub(crate) const VARIANTS: [Variant; 7] = [
     Variant {
         suffix: "",
         rules: None,
@@ -77,6 +77,15 @@ pub(crate) const VARIANTS: [Variant; 6] = [
         guards: false,
         protocol: "postgres",
         words: "all of TPC-C's columns encrypted, tables without a guard",
+    },
+    Variant {
+        suffix: "-100-compact",
+        rules: Some(include_str!(
+            "../../../examples/tpcc-columns/100-compact.toml"
+        )),
+        guards: true,
+        protocol: "postgres",
+        words: "all of TPC-C's columns encrypted, keys and ids in compact equality",
     },
     Variant {
         suffix: "-20-sensitive",

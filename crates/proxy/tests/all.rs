@@ -6,6 +6,7 @@ mod canary;
 mod checked;
 mod columns;
 mod common;
+mod compact;
 mod computed;
 mod connection_failures;
 mod contrib;

@@ -15,7 +15,7 @@
 use std::collections::HashMap;
 
 use sql_plan::{ColumnId, Effects, Form, LockKey, Plan, Purpose, TransactionEffect};
-use sql_rewrite::Schema;
+use sql_rewrite::{ProtectedColumn, Schema};
 
 use crate::inputs::Inputs;
 use crate::plans::{ServerStatement, TextPlan};
@@ -117,25 +117,21 @@ pub struct LockedRead {
 }
 
 impl LockedRead {
-    /// Notes a row that came, with these sealed values in this format.
+    /// Notes a row that came, with these sealed values in this format, of columns of these types.
     pub fn note_row<'v, F: ValueFormat>(
         &mut self,
-        columns: impl Iterator<Item = (ColumnId, Option<&'v [u8]>)>,
+        columns: impl Iterator<Item = (&'v ProtectedColumn, Option<&'v [u8]>)>,
         format: F,
     ) {
         let mut memory = Vec::new();
-        let mut own = |value: Option<&[u8]>| -> Option<Box<[u8]>> {
+        let mut own = |column: &ProtectedColumn, value: Option<&[u8]>| -> Option<Box<[u8]>> {
+            let sealed = format.sealed(column.server_type(), value?, &mut memory);
             // Bytes that cannot be decoded do not open later.
-            Some(
-                format
-                    .sealed(value?, &mut memory)
-                    .unwrap_or_default()
-                    .into(),
-            )
+            Some(sealed.unwrap_or_default().into())
         };
         self.rows += 1;
         self.columns = columns
-            .map(|(column, value)| (column, own(value)))
+            .map(|(column, value)| (column.id, own(column, value)))
             .collect();
     }
 }

@@ -43,6 +43,7 @@ fn spec(column: &ProtectedColumn) -> ColumnSpec {
         mode: layout.mode,
         bits: layout.bits,
         pad: layout.pad,
+        equality: layout.equality,
     }
 }
 

@@ -142,8 +142,8 @@ impl Statement {
         out: &mut Vec<u8>,
     ) -> Result<bool, ValueError> {
         let loaded = &*self.plan.loaded;
-        let logical = loaded.schema.column(column).logical;
-        let (Some(elements), logical) = self.array(source, logical, inputs)? else {
+        let own = loaded.schema.column(column);
+        let (Some(elements), logical) = self.array(source, own.logical, inputs)? else {
             return Ok(false);
         };
         let start = out.len();
@@ -155,7 +155,7 @@ impl Statement {
                 check_size::<F>(out.len() - start).map(|()| true)
             }
         };
-        F::write_sealed_array(&elements, &mut seal_one, out)?;
+        F::write_sealed_array(own.server_type(), &elements, &mut seal_one, out)?;
         Ok(true)
     }
 

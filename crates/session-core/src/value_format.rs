@@ -5,6 +5,7 @@ use std::fmt;
 use column_value::{LogicalType, Value, ValueError};
 use finish::Elements;
 use semantics_postgres::TextContext;
+use sql_rewrite::ServerType;
 
 /// How a value is encoded in a message. PostgreSQL has format codes: text or binary.
 ///
@@ -64,15 +65,22 @@ pub trait ValueFormat: Copy + fmt::Debug + 'static {
         context: &TextContext,
     ) -> Result<Elements, ValueError>;
 
-    /// The bytes of a sealed value that came in this format. They are decoded into `memory` if
-    /// necessary. None: they cannot be decoded.
-    fn sealed<'a>(self, bytes: &'a [u8], memory: &'a mut Vec<u8>) -> Option<&'a [u8]>;
+    /// The bytes of a sealed value that came in this format, of a column of this type. They are
+    /// decoded into `memory` if necessary. None: they cannot be decoded.
+    fn sealed<'a>(
+        self,
+        server_type: ServerType,
+        bytes: &'a [u8],
+        memory: &'a mut Vec<u8>,
+    ) -> Option<&'a [u8]>;
 
-    /// Appends an array of sealed values, each written by `seal`, which returns false for NULL.
+    /// Appends an array of sealed values of a column of this type, each written by `seal`, which
+    /// returns false for NULL.
     ///
     /// # Errors
     /// The first of `seal`.
     fn write_sealed_array(
+        server_type: ServerType,
         elements: &Elements,
         seal: impl FnMut(&Option<Value>, &mut Vec<u8>) -> Result<bool, ValueError>,
         out: &mut Vec<u8>,

@@ -7,6 +7,7 @@
 
 pub mod copy;
 pub mod finisher;
+mod server_types;
 mod session;
 mod wiped;
 

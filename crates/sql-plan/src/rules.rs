@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use column_value::{LogicalType, Pad};
+use column_value::{EqualityForm, LogicalType, Pad};
 use serde::{Deserialize, Serialize};
 
 mod check;
@@ -44,6 +44,9 @@ pub struct ColumnRule {
     /// Texts and others of variable length: in which steps the server learns how long they are.
     /// None: in steps of 16 bytes.
     pub pad: Option<Pad>,
+    /// In mode `equality`: whether the server has a `bigint` in place of bytes. None: bytes, which
+    /// open only if they were sealed for the column.
+    pub equality: Option<EqualityForm>,
     /// `DEFAULT` of the column, as an SQL literal or `CURRENT_TIMESTAMP`, or where its values are
     /// drawn from ([`Draws`]): the proxy fills it in.
     pub default: Option<String>,

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use column_value::{LogicalType, Pad};
 
 use crate::dialect::lexeme::{Lexeme, Part};
-use crate::{ColumnId, Mode, ObjectEffect, Plan, ProtectedColumn, Refusal, Schema, Use, uses};
+use crate::{
+    ColumnId, Mode, ObjectEffect, Plan, ProtectedColumn, Refusal, Schema, ServerType, Use, uses,
+};
 use sql_plan::few_values;
 
 /// Where an operation is executed.
@@ -212,6 +214,13 @@ fn warnings(rule: &ProtectedColumn, schema: &Schema) -> Vec<String> {
         && let Some(reason) = few_values(rule.logical, rule.form.bits)
     {
         warnings.push(format!("{reason}: counting equal ciphertexts reads them"));
+    }
+    if rule.server_type() == ServerType::Number {
+        warnings.push(
+            "its numbers are not authenticated, and no guard holds them: who writes to the server \
+             can put any number there"
+                .to_owned(),
+        );
     }
     let others = schema.protected.iter().filter(|other| {
         other.id != rule.id

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use column_codec::Layout;
-use column_value::{LogicalType, Pad};
+use column_value::{EqualityForm, LogicalType, Pad};
 use sql_plan::{ColumnRule, Draws};
 
 use crate::dialect::Dialect;
@@ -69,6 +69,8 @@ pub struct SealedForm {
     pub bits: Option<u8>,
     /// How far texts are padded.
     pub pad: Pad,
+    /// In which form mode `equality` keeps values.
+    pub equality: EqualityForm,
 }
 
 impl SealedForm {
@@ -77,6 +79,7 @@ impl SealedForm {
         Self {
             bits: rule.bits,
             pad: rule.pad.unwrap_or_default(),
+            equality: rule.equality.unwrap_or_default(),
         }
     }
 
@@ -87,6 +90,34 @@ impl SealedForm {
             mode: sealed_mode(mode),
             bits: self.bits,
             pad: self.pad,
+            equality: self.equality,
+        }
+    }
+}
+
+/// The type that the server has for a protected column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerType {
+    /// `bytea`
+    Bytes,
+    /// `bigint`, of the 8 bytes of the sealed value, high byte first.
+    Number,
+}
+
+impl ServerType {
+    /// That of values which look so.
+    pub fn of(layout: Layout) -> Self {
+        match layout.is_number() {
+            true => Self::Number,
+            false => Self::Bytes,
+        }
+    }
+
+    /// PostgreSQL's name of it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bytes => "bytea",
+            Self::Number => "bigint",
         }
     }
 }
@@ -104,6 +135,11 @@ impl ProtectedColumn {
     /// What its values look like to the server.
     pub fn layout(&self) -> Layout {
         self.form.layout(self.logical, self.mode)
+    }
+
+    /// The server's type for it.
+    pub fn server_type(&self) -> ServerType {
+        ServerType::of(self.layout())
     }
 
     /// Whether statements may give it no values (`GENERATED ALWAYS AS IDENTITY`).

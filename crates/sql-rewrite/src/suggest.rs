@@ -308,6 +308,7 @@ fn rule(
         domain: None,
         bits: None,
         pad: None,
+        equality: None,
         default,
         collation: None,
         accept_leakage: false,

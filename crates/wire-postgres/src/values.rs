@@ -15,11 +15,15 @@ mod parameter_array;
 
 pub use array::array_elements;
 pub use parameter_array::{
-    ARRAY_ELEMENTS_MAX, BYTEA_ARRAY, array_of, array_oid, element, read_array, write_bytea_array,
+    ARRAY_ELEMENTS_MAX, BIGINT_ARRAY, BYTEA_ARRAY, array_of, array_oid, element, read_array,
+    write_sealed_array,
 };
 
 /// Number of type `bytea` in `pg_type`: the server's type for protected columns.
 pub const BYTEA: u32 = 17;
+
+/// Number of type `bigint`: that of protected columns in compact equality.
+pub const BIGINT: u32 = 20;
 /// The number of the type `text`.
 pub const TEXT: u32 = 25;
 

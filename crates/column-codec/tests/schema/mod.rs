@@ -2,7 +2,7 @@
 //! example that writes them.
 
 use column_codec::{ColumnSpec, Mode, OpenError};
-use column_value::{LogicalType, Pad, Value};
+use column_value::{EqualityForm, LogicalType, Pad, Value};
 use semantics_postgres::{TextContext, ValueText};
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +40,8 @@ pub struct Column {
     pub bits: Option<u8>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pad: Option<Pad>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub equality: Option<EqualityForm>,
 }
 
 /// The expected result of opening.
@@ -76,6 +78,7 @@ impl Column {
             },
             bits: self.bits,
             pad: self.pad.unwrap_or_default(),
+            equality: self.equality.unwrap_or_default(),
         }
     }
 }

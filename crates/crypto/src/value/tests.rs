@@ -108,6 +108,32 @@ fn a_changed_bit_of_a_long_value_does_not_open_and_leaves_nothing() {
     }
 }
 
+/// The other one takes digits of any radix.
+#[test]
+fn numbers_are_encrypted_as_another_implementation_does() {
+    use fpe::ff1::{FF1, FlexibleNumeralString};
+
+    let digits = |number: u64| -> Vec<u16> {
+        (0..64)
+            .rev()
+            .map(|place| (number >> place & 1) as u16)
+            .collect()
+    };
+    let own = NumberCipher::new(&Key::from_bytes(MAC));
+    let other = FF1::<Aes256>::new(&MAC, 2).unwrap();
+    let some = (0..64).map(|place| 1_u64 << place);
+    let some = some.chain((0..200).map(|index| u64::MAX / 199 * index));
+    for number in some.chain([0, u64::MAX, u64::MAX - 1]) {
+        let encrypted = own.encrypt(number);
+        let text = FlexibleNumeralString::from(digits(number));
+        let expected: Vec<u16> = other.encrypt(&[], &text).unwrap().into();
+        assert_eq!(digits(encrypted), expected, "{number}");
+        assert_eq!(own.decrypt(encrypted), number);
+    }
+    let another = NumberCipher::new(&Key::from_bytes(ENCRYPTION));
+    assert_ne!(another.encrypt(1), own.encrypt(1));
+}
+
 /// `aws-lc-rs` has key wrap with padding, too.
 #[test]
 fn short_values_are_wrapped_as_another_implementation_does() {

@@ -144,6 +144,23 @@ pub fn with_twin(rules: &str, table: &str, columns: &str, rows: &str) -> Option<
     Some((setup, client))
 }
 
+/// The rules with compact equality wherever a column can have it, so that all tests can be run with
+/// it.
+fn compacted(rules: &str) -> String {
+    const TYPES: [&str; 5] = ["smallint", "integer", "bigint", "date", "time"];
+    const EQUALITY: &str = "mode = \"equality\"";
+    let compacted = |line: &str| {
+        let is_number = TYPES
+            .iter()
+            .any(|name| line.contains(&format!("type = \"{name}")));
+        match is_number && !line.contains("checks") && !line.contains("equality = ") {
+            true => line.replace(EQUALITY, "mode = \"equality\", equality = \"compact\""),
+            false => line.to_owned(),
+        }
+    };
+    rules.lines().map(|line| compacted(line) + "\n").collect()
+}
+
 /// A proxy with a key, before a server at an address.
 pub fn proxy(folder: &tempfile::TempDir, upstream: &str, rules: &str, more: &str) -> Running {
     let write = |name: &str, bytes: &[u8]| {
@@ -155,6 +172,10 @@ pub fn proxy(folder: &tempfile::TempDir, upstream: &str, rules: &str, more: &str
     let keys = match rules {
         "" => "",
         _ => "[keys]\nfile = \"columns.key\"\n",
+    };
+    let rules = match std::env::var_os("STRONGROOM_TEST_COMPACT") {
+        Some(_) => compacted(rules),
+        None => rules.to_owned(),
     };
     let text = format!(
         "[proxy]\nlisten = \"127.0.0.1:0\"\nupstream = \"{upstream}\"\nworkers = 1\n\

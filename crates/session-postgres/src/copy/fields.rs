@@ -12,6 +12,7 @@ use sqlstate::SqlState;
 use wire_postgres::values::{self, Format};
 
 use super::{Column, Layout, Stream};
+use crate::server_types;
 use crate::session::format::FormatCode;
 
 /// Seals or opens the fields of one COPY. Its `Debug` shows no content.
@@ -127,7 +128,7 @@ impl Fields {
         }
         self.sealed.clear();
         store::<FormatCode>(loaded, column.id, &value, context, &mut self.sealed)?;
-        values::write_bytea(&self.sealed, out);
+        server_types::write_text(column.server_type(), &self.sealed, out);
         Ok(())
     }
 
@@ -141,7 +142,7 @@ impl Fields {
         let sealed = match self.format {
             Format::Binary => content,
             Format::Text => {
-                if !values::read_bytea(content, &mut self.sealed) {
+                if !server_types::read_text(column.server_type(), content, &mut self.sealed) {
                     return Err(unopened(column));
                 }
                 &self.sealed

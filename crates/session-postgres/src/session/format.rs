@@ -4,9 +4,12 @@ use column_value::{LogicalType, Value, ValueError};
 use finish::Elements;
 use semantics_postgres::TextContext;
 use session_core::{CutShort, ValueFormat};
+use sql_rewrite::ServerType;
 use sqlstate::SqlState;
 use wire_postgres::backend;
 use wire_postgres::values::{self, Format};
+
+use crate::server_types;
 
 /// The code of a format as messages have it. What it means is looked for when a value is read or
 /// written: a value that only passes may have one that the proxy does not know.
@@ -84,20 +87,26 @@ impl ValueFormat for FormatCode {
     }
 
     #[inline]
-    fn sealed<'a>(self, bytes: &'a [u8], memory: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+    fn sealed<'a>(
+        self,
+        server_type: ServerType,
+        bytes: &'a [u8],
+        memory: &'a mut Vec<u8>,
+    ) -> Option<&'a [u8]> {
         if self != Self::TEXT {
             return Some(bytes);
         }
         memory.clear();
-        values::read_bytea(bytes, memory).then_some(memory)
+        server_types::read_text(server_type, bytes, memory).then_some(memory)
     }
 
     fn write_sealed_array(
+        server_type: ServerType,
         elements: &Elements,
         seal: impl FnMut(&Option<Value>, &mut Vec<u8>) -> Result<bool, ValueError>,
         out: &mut Vec<u8>,
     ) -> Result<(), ValueError> {
-        values::write_bytea_array(elements, seal, out)
+        values::write_sealed_array(server_types::number(server_type), elements, seal, out)
     }
 
     fn gathered(bytes: &[u8]) -> Option<impl Iterator<Item = Result<Option<&[u8]>, CutShort>>> {

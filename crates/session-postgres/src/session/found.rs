@@ -17,6 +17,7 @@ use wire_postgres::{HEADER_SIZE, Header, values};
 use super::arrays::ArrayBuilder;
 use super::format::FormatCode;
 use crate::finisher::FinisherRows;
+use crate::server_types;
 
 /// How many columns of the finisher's answer locate a row that is written.
 const LOCATORS: usize = 2;
@@ -82,6 +83,7 @@ pub(super) fn each_row(
 /// # Errors
 /// The answer has other columns than the statement inserts, or values that come in no array.
 pub(super) fn array_types(
+    plan: &TextPlan,
     inserted: &InsertedRows,
     row_description: &[u8],
 ) -> Result<Vec<u32>, StatementError> {
@@ -104,7 +106,10 @@ pub(super) fn array_types(
                     .hint("Give the column a constant or a parameter.")
             })
         }
-        InsertedColumn::Sealed(..) | InsertedColumn::Default(..) => Ok(values::BYTEA_ARRAY),
+        InsertedColumn::Sealed(_, id) | InsertedColumn::Default(_, id) => {
+            let server_type = plan.loaded.schema.column(*id).server_type();
+            Ok(server_types::array_number(server_type))
+        }
     });
     types.collect()
 }
@@ -122,7 +127,7 @@ pub(super) fn read_inserted(
     clause: Option<usize>,
 ) -> Result<Option<Sealed>, StatementError> {
     let fields = backend::read_row_description(&rows.row_description).map_err(|_| unasked())?;
-    array_types(inserted, &rows.row_description)?;
+    array_types(plan, inserted, &rows.row_description)?;
     for column in &inserted.columns {
         if let InsertedColumn::Sealed(answer, id) = column {
             check_type(plan, *id, fields[*answer].type_oid)?;
@@ -130,7 +135,9 @@ pub(super) fn read_inserted(
     }
     let elements = inserted.columns.iter().map(|column| match column {
         InsertedColumn::Plain(answer) => fields[*answer].type_oid,
-        InsertedColumn::Sealed(..) | InsertedColumn::Default(..) => values::BYTEA,
+        InsertedColumn::Sealed(_, id) | InsertedColumn::Default(_, id) => {
+            server_types::number(plan.loaded.schema.column(*id).server_type())
+        }
     });
     let mut arrays: Vec<ArrayBuilder> = elements.map(ArrayBuilder::new).collect();
     let mut is_too_large = false;

@@ -7,10 +7,11 @@ use session_core::plans::TextPlan;
 use session_core::{Changed, StatementError};
 use sql_plan::{FinisherMerge, InsertedColumn, MergeClause};
 use sqlstate::SqlState;
-use wire_postgres::{backend, values};
+use wire_postgres::backend;
 
 use super::found::{check_type, each_row, number_of_clause, read_inserted, seal_assigned, unasked};
 use crate::finisher::FinisherRows;
+use crate::server_types;
 
 /// Rows that one clause writes, one after the other.
 pub(super) struct Run {
@@ -125,11 +126,12 @@ fn changed(
 /// # Errors
 /// As those of [`super::found::array_types`].
 pub(super) fn types_of_clause(
+    plan: &TextPlan,
     clause: &MergeClause,
     row_description: &[u8],
 ) -> Result<Vec<u32>, StatementError> {
     if clause.inserts {
-        return super::found::array_types(&clause.values, row_description);
+        return super::found::array_types(plan, &clause.values, row_description);
     }
     let fields = backend::read_row_description(row_description).map_err(|_| unasked())?;
     let types = clause.values.columns.iter().map(|column| match column {
@@ -137,7 +139,10 @@ pub(super) fn types_of_clause(
             .get(*answer)
             .map(|field| field.type_oid)
             .ok_or_else(unasked),
-        InsertedColumn::Sealed(..) | InsertedColumn::Default(..) => Ok(values::BYTEA),
+        InsertedColumn::Sealed(_, id) | InsertedColumn::Default(_, id) => {
+            let server_type = plan.loaded.schema.column(*id).server_type();
+            Ok(server_types::number(server_type))
+        }
     });
     types.collect()
 }

@@ -152,7 +152,8 @@ impl Shape {
         };
         let values: Vec<Option<&[u8]>> = backend::read_data_row(body)?.iter().collect();
         let read = lock.read.iter();
-        let read = read.filter_map(|read| Some((read.column, *values.get(read.output)?)));
+        let column = |id| self.plan.loaded.schema.column(id);
+        let read = read.filter_map(|read| Some((column(read.column), *values.get(read.output)?)));
         reading.note_row(read, self.sealed_format);
         Ok(())
     }
@@ -230,7 +231,8 @@ impl Shape {
         let loaded = &*self.plan.loaded;
         let column = loaded.schema.column(column);
         let mut memory = Vec::new();
-        let sealed = self.sealed_format.sealed(bytes, &mut memory);
+        let server_type = column.server_type();
+        let sealed = self.sealed_format.sealed(server_type, bytes, &mut memory);
         let value = sealed.and_then(|sealed| loaded.sealer.open(column.id, sealed));
         let value = value.ok_or_else(|| StatementError::unopened(column))?;
         let format = FormatCode(format);

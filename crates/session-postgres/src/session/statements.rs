@@ -11,6 +11,7 @@ use wire_postgres::values;
 use wire_postgres::{Formats, Malformed};
 
 use super::format::FormatCode;
+use crate::server_types;
 
 /// The inputs of a statement in this protocol.
 pub(super) type Inputs<'a> = session_core::Inputs<'a, FormatCode>;
@@ -85,9 +86,10 @@ pub(super) trait StatementMessages {
 impl StatementMessages for Statement {
     fn write_parse(&self, at: ServerStatement, name: &[u8], computed: &[u32], out: &mut Vec<u8>) {
         let text = self.plan.server_text(at).map_or("", |server| &server.text);
+        let server_type = |column| self.plan.loaded.schema.column(column).server_type();
         let types = self.holes(at).map(|hole| match (hole.form, &hole.source) {
-            (Form::Sealed(..), _) => values::BYTEA,
-            (Form::SealedArray(..), _) => values::BYTEA_ARRAY,
+            (Form::Sealed(column, _), _) => server_types::number(server_type(column)),
+            (Form::SealedArray(column, _), _) => server_types::array_number(server_type(column)),
             (Form::Plain, Source::Parameter(number)) => {
                 self.types.get(*number).copied().unwrap_or(0)
             }

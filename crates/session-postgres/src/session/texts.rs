@@ -6,8 +6,10 @@ use session_core::{
     Loaded, StatementError, calculated_of_constants, check_size, no_parameter, seal, seal_literal,
 };
 use sql_plan::{Form, Hole, Plan, Source, Template};
+use sql_rewrite::ServerType;
 
 use super::format::FormatCode;
+use crate::server_types;
 
 /// The text of a Query for the server, with literals sealed as planned.
 pub(super) fn render_query(
@@ -60,6 +62,12 @@ fn write_constant(
     out: &mut String,
 ) -> Result<(), StatementError> {
     let mut sealed = Vec::new();
+    let server_type = match hole.form {
+        Form::Sealed(column, _) | Form::SealedArray(column, _) => {
+            loaded.schema.column(column).server_type()
+        }
+        Form::Plain => ServerType::Bytes,
+    };
     let has_value = match (&hole.source, hole.form) {
         (Source::Literal(literal), Form::Plain) => {
             literal.write(out);
@@ -67,7 +75,9 @@ fn write_constant(
         }
         // The planner has turned an array constructor into a list, unless it is empty.
         (Source::Literal(_), Form::SealedArray(..)) => {
-            out.push_str("ARRAY[]::bytea[]");
+            out.push_str("ARRAY[]::");
+            out.push_str(server_type.name());
+            out.push_str("[]");
             return Ok(());
         }
         (Source::Literal(literal), Form::Sealed(column, purpose)) => {
@@ -86,17 +96,10 @@ fn write_constant(
         _ => return Err(no_parameter().into()),
     };
     if !has_value? {
-        out.push_str("NULL::bytea");
+        out.push_str("NULL::");
+        out.push_str(server_type.name());
         return Ok(());
     }
-    // With E, the text does not depend on `standard_conforming_strings`.
-    out.push_str("E'\\\\x");
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    out.reserve(2 * sealed.len());
-    for byte in sealed {
-        out.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        out.push(char::from(DIGITS[usize::from(byte & 15)]));
-    }
-    out.push_str("'::bytea");
+    server_types::write_constant(server_type, &sealed, out);
     Ok(())
 }

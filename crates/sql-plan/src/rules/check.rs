@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use column_value::{LogicalType, Value};
+use column_value::{EqualityForm, LogicalType, Value};
 use semantics_postgres::{TextContext, ValueText, assign};
 
 use super::{ColumnRule, Draws, Mode, Rules, RulesError};
@@ -46,6 +46,7 @@ impl Rules {
                     check_mode(rule),
                     check_bits(rule),
                     check_pad(rule),
+                    check_equality(rule),
                     check_leakage(rule),
                     check_collation(rule),
                     check_domain_name(rule),
@@ -120,6 +121,8 @@ impl Rules {
                     "other bits"
                 } else if first.pad.unwrap_or_default() != rule.pad.unwrap_or_default() {
                     "another pad"
+                } else if first.equality.unwrap_or_default() != rule.equality.unwrap_or_default() {
+                    "another form of equality"
                 } else if !comparable(first, rule) {
                     "a type that cannot be compared with it"
                 } else {
@@ -130,8 +133,8 @@ impl Rules {
                     column,
                     format!(
                         "domain {domain:?} has {problem} at {first_table}.{first_column}: columns \
-                         of one domain share their key, so mode, bits, pad and kind of type must \
-                         be the same"
+                         of one domain share their key, so mode, form of equality, bits, pad and \
+                         kind of type must be the same"
                     ),
                 ));
             }
@@ -262,6 +265,45 @@ fn check_pad(rule: &ColumnRule) -> Result<(), String> {
         )),
         false => Ok(()),
     }
+}
+
+fn check_equality(rule: &ColumnRule) -> Result<(), String> {
+    let Some(equality) = rule.equality else {
+        return Ok(());
+    };
+    if rule.mode != Mode::Equality {
+        return Err(
+            "`equality` belongs to mode \"equality\": remove it, or change the mode".into(),
+        );
+    }
+    if equality == EqualityForm::Authenticated {
+        return Ok(());
+    }
+    let is_number = matches!(
+        rule.logical,
+        LogicalType::SmallInt
+            | LogicalType::Integer
+            | LogicalType::BigInt
+            | LogicalType::Date
+            | LogicalType::Time(_)
+            | LogicalType::Timestamp(_)
+            | LogicalType::TimestampTz(_)
+    );
+    if !is_number {
+        return Err(format!(
+            "compact equality is for integers, dates and times: {} is kept as bytes, so leave \
+             `equality` out",
+            rule.logical
+        ));
+    }
+    if !rule.checks.is_empty() {
+        return Err(
+            "a value in compact equality has no room for the mark of a check that it fails: \
+             leave `equality` out, or remove the checks"
+                .into(),
+        );
+    }
+    Ok(())
 }
 
 fn check_bits(rule: &ColumnRule) -> Result<(), String> {

@@ -1,6 +1,8 @@
 //! Rules that must be refused, and rules that must not.
 
-use crate::{Literal, Rules, RulesError};
+use column_value::{EqualityForm, LogicalType};
+
+use crate::{Literal, Mode, Rules, RulesError};
 
 fn problems(text: &str) -> Vec<String> {
     match Rules::from_toml(text) {
@@ -39,6 +41,10 @@ fn the_tpcc_examples_are_accepted() {
             92,
         ),
         (
+            include_str!("../../../../examples/tpcc-columns/100-compact.toml"),
+            92,
+        ),
+        (
             include_str!("../../../../examples/tpcc-columns/sensitive.toml"),
             19,
         ),
@@ -47,6 +53,51 @@ fn the_tpcc_examples_are_accepted() {
         let count: usize = rules.tables.values().map(|columns| columns.len()).sum();
         assert_eq!(count, columns);
     }
+}
+
+#[test]
+fn the_compact_tpcc_example_is_the_other_with_compact_keys() {
+    let all = Rules::from_toml(include_str!("../../../../examples/tpcc-columns/100.toml"));
+    let compact = Rules::from_toml(include_str!(
+        "../../../../examples/tpcc-columns/100-compact.toml"
+    ));
+    let (mut all, compact) = (all.expect("right"), compact.expect("right"));
+    for rule in all.tables.values_mut().flat_map(|own| own.values_mut()) {
+        if rule.mode == Mode::Equality && rule.logical == LogicalType::Integer {
+            rule.equality = Some(EqualityForm::Compact);
+        }
+    }
+    assert_eq!(compact, all);
+}
+
+#[test]
+fn only_numbers_in_mode_equality_are_compact() {
+    let rule = |logical: &str, rest: &str| {
+        format!("[columns.t]\na = {{ type = \"{logical}\", equality = \"compact\", {rest} }}")
+    };
+    for logical in ["smallint", "bigint", "date", "time(3)", "timestamptz"] {
+        accepted(&rule(logical, "mode = \"equality\""));
+    }
+    for logical in ["text", "numeric(4,0)", "uuid", "double precision", "bytea"] {
+        refused(
+            &rule(logical, "mode = \"equality\""),
+            "for integers, dates and times",
+        );
+    }
+    refused(&rule("integer", "mode = \"order\""), "belongs to mode");
+    refused(&rule("integer", "mode = \"random\""), "belongs to mode");
+    refused(
+        &rule(
+            "integer",
+            "mode = \"equality\", checks = { above = \"a > 0\" }",
+        ),
+        "no room for the mark",
+    );
+    refused(
+        "[columns.t]\na = { type = \"integer\", mode = \"equality\", domain = \"d\", equality = \
+         \"compact\" }\nb = { type = \"integer\", mode = \"equality\", domain = \"d\" }",
+        "another form of equality",
+    );
 }
 
 #[test]

@@ -202,7 +202,7 @@ pub(super) fn fetch(
                 element: *element,
             });
             outputs.push(Output::shown(*kind));
-            fillers.push(filler(*kind, array, dialect)?);
+            fillers.push(filler(*kind, array, analysis.schema)?);
             arrays.push(array.clone());
         }
         relations.push((relation, arrays));
@@ -432,12 +432,14 @@ fn of_server(server: &ServerLeg, dialect: Dialect) -> Result<Analysed, Refusal> 
 }
 
 /// What stands in a column in the rows of the other legs.
-fn filler(kind: OutputKind, array: &ArrayColumn, dialect: Dialect) -> Result<Expr, Refusal> {
+fn filler(kind: OutputKind, array: &ArrayColumn, schema: &Schema) -> Result<Expr, Refusal> {
     let type_name = match kind {
         OutputKind::Plain => &array.type_name,
-        OutputKind::Sealed(_) | OutputKind::Gathered(..) => "bytea",
+        OutputKind::Sealed(id) | OutputKind::Gathered(id, _) => {
+            schema.column(id).server_type().name()
+        }
     };
-    let query = read(&format!("SELECT CAST(NULL AS {type_name})"), dialect)?;
+    let query = read(&format!("SELECT CAST(NULL AS {type_name})"), schema.dialect)?;
     let unknown = || unsupported(&format!("a column of type {type_name}"));
     match *query.body {
         SetExpr::Select(select) => match <[SelectItem; 1]>::try_from(select.projection) {

@@ -1,6 +1,6 @@
 //! Which guards the server has, and which are missing.
 
-use super::{ProtectedColumn, Schema, Table};
+use super::{ProtectedColumn, Schema, ServerType, Table};
 use crate::dialect::postgres::table_guard::{GuardedColumn, TableGuard};
 
 /// A guard: a check constraint that refuses plaintext in columns of a table.
@@ -50,10 +50,13 @@ pub struct GuardsDue {
 }
 
 impl Schema {
-    /// Protected columns in the server that no guard holds to sealed values. Partitions and
+    /// Protected columns in the server that no guard holds to sealed values, and one could: no
+    /// number tells whether it is sealed. Partitions and
     /// children have the guards of the tables that have the rules.
     pub fn unguarded_columns(&self) -> impl Iterator<Item = &ProtectedColumn> {
-        self.protected.iter().filter(|column| {
+        let bytes = self.protected.iter();
+        let bytes = bytes.filter(|column| column.server_type() == ServerType::Bytes);
+        bytes.filter(|column| {
             let name = (column.schema.clone(), column.table.clone());
             let table = self.tables.get(&name).filter(|table| table.oid != 0);
             table.is_some_and(|table| table.position(&column.column).is_some())
@@ -122,6 +125,9 @@ impl Schema {
         let own = own.filter(|own| columns.contains(&own.name));
         own.filter_map(|own| {
             let rule = self.column(own.protected?);
+            if rule.server_type() == ServerType::Number {
+                return None;
+            }
             let guarded = GuardedColumn::new(&own.name, own.number, rule.layout());
             Some(guarded.with_checks(rule.checks.are_in_table))
         })

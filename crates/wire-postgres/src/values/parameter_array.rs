@@ -9,6 +9,9 @@ use super::{Format, error, fixed, malformed, oid, read, too_short, utf8};
 /// Number of type `bytea[]`.
 pub const BYTEA_ARRAY: u32 = 1001;
 
+/// Number of type `bigint[]`.
+pub const BIGINT_ARRAY: u32 = 1016;
+
 /// Maximum number of elements in an array that the proxy reads: it seals each of them while other
 /// sessions wait.
 pub const ARRAY_ELEMENTS_MAX: usize = 100_000;
@@ -170,12 +173,13 @@ fn take_number(rest: &mut &[u8]) -> Result<i32, ValueError> {
     Ok(i32::from_be_bytes(fixed(number)?))
 }
 
-/// Appends an array of type `bytea[]`. `write` appends each element, or returns false for NULL.
+/// Appends an array of elements of a type. `write` appends each element, or returns false for NULL.
 ///
 /// # Errors
 ///
 /// The first of `write`.
-pub fn write_bytea_array<T, E>(
+pub fn write_sealed_array<T, E>(
+    element_type: u32,
     elements: &[T],
     mut write: impl FnMut(&T, &mut Vec<u8>) -> Result<bool, E>,
     out: &mut Vec<u8>,
@@ -184,7 +188,7 @@ pub fn write_bytea_array<T, E>(
     out.extend(dimensions.to_be_bytes());
     let flag_at = out.len();
     out.extend(0_i32.to_be_bytes());
-    out.extend(super::BYTEA.to_be_bytes());
+    out.extend(element_type.to_be_bytes());
     if elements.is_empty() {
         return Ok(());
     }

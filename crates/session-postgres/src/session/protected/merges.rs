@@ -85,8 +85,9 @@ impl Protected {
             let described = described.as_ref().map(|own| own.row_description.as_slice());
             return found::passed_types(upsert, inserted, described.unwrap_or_default());
         }
-        let types = described
-            .and_then(|described| found::array_types(inserted, &described.row_description).ok());
+        let types = described.and_then(|own| {
+            found::array_types(&statement.plan, inserted, &own.row_description).ok()
+        });
         // Otherwise the server says that it cannot determine a type.
         types.unwrap_or_default()
     }
@@ -98,8 +99,9 @@ impl Protected {
             return Vec::new();
         };
         let described = self.described_columns(statement, &merge.query);
-        let types =
-            described.and_then(|own| merging::types_of_clause(clause, &own.row_description).ok());
+        let types = described.and_then(|own| {
+            merging::types_of_clause(&statement.plan, clause, &own.row_description).ok()
+        });
         // Otherwise the server says that it cannot determine a type.
         types.unwrap_or_default()
     }

@@ -11,13 +11,17 @@ use std::borrow::Cow;
 
 use semantics_postgres::TextContext;
 use session_core::{Loaded, ValueFormat};
-use sql_rewrite::ProtectedColumn;
+use sql_rewrite::{ProtectedColumn, ServerType, Table};
 use wire_postgres::Malformed;
 use wire_postgres::backend::{self, kind};
+
+use numbers::Detail;
 
 use super::{Outputs, Protected};
 use crate::session::End;
 use crate::session::format::FormatCode;
+
+mod numbers;
 
 impl Protected {
     /// Gives the client an error of the server, with the client's values in place of sealed ones.
@@ -58,11 +62,12 @@ fn write_error_of_server(
 ) -> Result<(), Malformed> {
     let fields = backend::read_fields(body)?;
     let shows = |(letter, text): &(u8, &[u8])| may_show(*letter) && sealed_at(text).is_some();
-    if !fields.iter().any(shows) {
+    let error = ServerError::new(&fields);
+    let may_show_number = |loaded| numbers::may_show(&error, loaded);
+    if !fields.iter().any(shows) && !opening.loaded.is_some_and(may_show_number) {
         out.extend_from_slice(message);
         return Ok(());
     }
-    let error = ServerError::new(&fields);
     if opening
         .loaded
         .is_some_and(|loaded| error.is_of_plain(loaded))
@@ -125,8 +130,24 @@ impl<'a> ServerError<'a> {
 
     /// A detail with the client's values in place of sealed ones. None: one does not open.
     fn opened<'t>(&self, text: &'t [u8], opening: Opening<'_>) -> Option<Cow<'t, [u8]>> {
+        let numbers = match opening
+            .loaded
+            .filter(|loaded| numbers::may_show(self, loaded))
+        {
+            None => Detail::Without,
+            Some(loaded) => numbers::opened(text, self, loaded, opening.context?),
+        };
+        match numbers {
+            Detail::Without => self.opened_bytes(Cow::Borrowed(text), opening),
+            Detail::Opened(text) => self.opened_bytes(Cow::Owned(text), opening),
+            Detail::Unknown => None,
+        }
+    }
+
+    /// A detail with the client's values in place of sealed bytes.
+    fn opened_bytes<'t>(&self, text: Cow<'t, [u8]>, opening: Opening<'_>) -> Option<Cow<'t, [u8]>> {
         let mut shown = Vec::new();
-        let mut rest = text;
+        let mut rest = &*text;
         while let Some(at) = sealed_at(rest) {
             let (loaded, context) = (opening.loaded?, opening.context?);
             shown.extend_from_slice(&rest[..at]);
@@ -146,7 +167,7 @@ impl<'a> ServerError<'a> {
             rest = &sealed[size..];
         }
         if shown.is_empty() {
-            return Some(Cow::Borrowed(text));
+            return Some(text);
         }
         shown.extend_from_slice(rest);
         Some(Cow::Owned(shown))
@@ -156,9 +177,10 @@ impl<'a> ServerError<'a> {
     /// different ways.
     fn open(&self, text: &[u8], loaded: &Loaded, context: &TextContext) -> Option<Vec<u8>> {
         let mut memory = Vec::new();
-        let sealed = FormatCode::TEXT.sealed(text, &mut memory)?;
+        let sealed = FormatCode::TEXT.sealed(ServerType::Bytes, text, &mut memory)?;
         let mut found: Option<Vec<u8>> = None;
-        for column in &loaded.schema.protected {
+        let all = loaded.schema.protected.iter();
+        for column in all.filter(|own| own.server_type() == ServerType::Bytes) {
             let Some(value) = loaded.sealer.open(column.id, sealed) else {
                 continue;
             };
@@ -179,17 +201,26 @@ impl<'a> ServerError<'a> {
 
     /// Whether the error is about a table without protected columns: nothing in it is sealed.
     fn is_of_plain(&self, loaded: &Loaded) -> bool {
+        self.table_of(loaded)
+            .is_some_and(|table| !table.is_protected())
+    }
+
+    /// The table that the error names.
+    fn table_of<'l>(&self, loaded: &'l Loaded) -> Option<&'l Table> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let name = (text(self.schema), text(self.table));
-        let table = loaded.schema.tables.get(&name);
-        table.is_some_and(|table| !table.is_protected())
+        loaded.schema.tables.get(&name)
+    }
+
+    fn is_of_foreign_key(&self) -> bool {
+        const FOREIGN_KEY_VIOLATION: &[u8] = b"23503";
+        self.code == FOREIGN_KEY_VIOLATION
     }
 
     /// Whether the error is about the table of a column. An error about a foreign key names one of
     /// its two tables, and shows values of either.
     fn is_of(&self, column: &ProtectedColumn) -> bool {
-        const FOREIGN_KEY_VIOLATION: &[u8] = b"23503";
-        self.code != FOREIGN_KEY_VIOLATION
+        !self.is_of_foreign_key()
             && self.schema == column.schema.as_bytes()
             && self.table == column.table.as_bytes()
     }
@@ -208,7 +239,7 @@ fn noted(text: &[u8], loaded: &Loaded, context: &TextContext) -> Option<(Vec<u8>
         return None;
     }
     let mut memory = Vec::new();
-    let start = FormatCode::TEXT.sealed(start, &mut memory)?;
+    let start = FormatCode::TEXT.sealed(ServerType::Bytes, start, &mut memory)?;
     let (column, value) = context.noted.find(start)?;
     let logical = loaded.schema.protected.get(column as usize)?.logical;
     let mut out = Vec::new();

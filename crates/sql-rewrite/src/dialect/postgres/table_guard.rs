@@ -231,7 +231,7 @@ impl Reader {
 
 #[cfg(test)]
 mod tests {
-    use column_codec::Pad;
+    use column_codec::{EqualityForm, Pad};
 
     use super::*;
 
@@ -245,6 +245,7 @@ mod tests {
                     mode: *mode,
                     bits: None,
                     pad: Pad::default(),
+                    equality: EqualityForm::default(),
                 };
                 GuardedColumn::new(name, number, layout)
             });

@@ -4,7 +4,7 @@ use column_value::LogicalType;
 
 use super::{Building, Name};
 use crate::schema::cells::{number, text, truth};
-use crate::schema::{Answer, Column, ColumnType};
+use crate::schema::{Answer, Column, ColumnType, SealedForm, ServerType};
 
 impl Building<'_> {
     pub(super) fn read_columns(&mut self, answer: &Answer) {
@@ -54,14 +54,18 @@ impl Building<'_> {
                 continue;
             };
             let (column, physical) = (text(row, 2), text(row, 5));
-            let rule = self.rules.column(&name.0, &name.1, &column);
-            if rule.is_some() && physical != "bytea" {
+            let Some(rule) = self.rules.column(&name.0, &name.1, &column) else {
+                continue;
+            };
+            let layout = SealedForm::of(rule).layout(rule.logical, rule.mode);
+            let expected = ServerType::of(layout).name();
+            if physical != expected {
                 self.in_clear.insert((name.clone(), column.clone()));
                 self.error(
                     &name,
                     &column,
                     format!(
-                        "is {physical} in the server, not bytea: its content is not sealed. Create \
+                        "is {physical} in the server, not {expected}: its content is not sealed. Create \
                          the table anew through the proxy and move the rows, or remove the rule"
                     ),
                 );

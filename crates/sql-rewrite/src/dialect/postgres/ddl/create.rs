@@ -13,7 +13,9 @@ use super::{
 };
 use crate::dialect::postgres::enums;
 use crate::dialect::postgres::names::{folded, split};
-use crate::{Column, Literal, Plan, ProtectedColumn, Refusal, RelationKind, Schema, Table};
+use crate::{
+    Column, Literal, Plan, ProtectedColumn, Refusal, RelationKind, Schema, ServerType, Table,
+};
 use sql_plan::{constant_value, parse_default};
 
 pub(super) fn plan(create: &CreateTable, schema: &Schema) -> Result<Plan, Refusal> {
@@ -298,7 +300,12 @@ pub(super) fn column(
     let subject = subject_of(table, &name);
     let sequence = drawn::take(definition, rule, &subject)?;
     match logical_of(&definition.data_type, schema) {
-        Some(declared) if declared == rule.logical => definition.data_type = DataType::Bytea,
+        Some(declared) if declared == rule.logical => {
+            definition.data_type = match rule.server_type() {
+                ServerType::Bytes => DataType::Bytea,
+                ServerType::Number => DataType::BigInt(None),
+            }
+        }
         _ => {
             return Err(refusal(
                 &subject,

@@ -1,0 +1,54 @@
+//! Numbers that stand for the values of a column in compact equality. The server keeps them
+//! encrypted, as `bigint`.
+
+use column_value::limits::{check_date, check_timestamp, integer_range};
+use column_value::{LogicalType, Value};
+
+use crate::canonical::Class;
+
+/// Size of a sealed value in bytes.
+pub(crate) const SEALED_SIZE: usize = 8;
+
+/// One that no type but `bigint` has: the least that is not the infinite past.
+const UNUSED: i64 = i64::MIN + 1;
+
+const DAY_US: i64 = 86_400_000_000;
+
+/// Whether values of the type are such numbers.
+pub(crate) fn is_for(logical: LogicalType) -> bool {
+    matches!(
+        Class::of(logical),
+        Class::Integer | Class::Date | Class::Time | Class::Timestamp | Class::TimestampTz
+    )
+}
+
+/// The number of a value of the type.
+pub(crate) fn number_of(value: &Value, logical: LogicalType) -> Option<i64> {
+    match (Class::of(logical), value) {
+        (Class::Integer, Value::Integer(number)) => Some(*number),
+        (Class::Date, Value::Date(day)) => Some(i64::from(*day)),
+        (Class::Time, Value::Time(time)) => Some(*time),
+        (Class::Timestamp | Class::TimestampTz, Value::Timestamp(time)) => Some(*time),
+        _ => None,
+    }
+}
+
+/// The value of a number. None: the type has no such value.
+pub(crate) fn value_of(number: i64, logical: LogicalType) -> Option<Value> {
+    match Class::of(logical) {
+        Class::Integer => integer_range(logical)
+            .contains(&number)
+            .then_some(Value::Integer(number)),
+        Class::Date => check_date(number).ok().map(Value::Date),
+        Class::Time => (0..=DAY_US)
+            .contains(&number)
+            .then_some(Value::Time(number)),
+        Class::Timestamp | Class::TimestampTz => check_timestamp(number).ok().map(Value::Timestamp),
+        _ => None,
+    }
+}
+
+/// A number that stands for no value of the type. None: all stand for one.
+pub(crate) fn unused(logical: LogicalType) -> Option<i64> {
+    (logical != LogicalType::BigInt).then_some(UNUSED)
+}
