@@ -5,7 +5,7 @@
 //! | [`DeterministicSealer`] | AES-SIV with 256-bit keys, RFC 5297 | all but length and equality |
 //! | [`LongSealer`] | AES-256-GCM-SIV, RFC 8452, with a nonce | all but the length |
 //! | [`BlockSealer`] | AES key wrap with padding of at most 8 bytes, RFC 5649 | all but equality |
-//! | [`NumberCipher`] | FF1 of NIST SP 800-38G over 64 bits | all but equality; authenticates nothing |
+//! | [`NumberCipher`] | FF1 of NIST SP 800-38G over 64 bits, without a tag | all but equality |
 //! | [`PrefixFunction`] | a keyed function of the first bits of a number | |
 //! | [`ShortMac`] | AES-CMAC, RFC 4493, the first 8 bytes | |
 //!

@@ -181,7 +181,8 @@ pub fn check_rules(rules: &Rules) -> Vec<SchemaError> {
                  for which letters of both cases are equal: add collation = \"binary\" to the \
                  rule if texts are to be equal only where their bytes are"
             } else if rule.equality == Some(EqualityForm::Compact) {
-                "has compact equality, which is not supported before MySQL yet: leave `equality` out"
+                "has compact equality, which is not supported before MySQL yet: leave `equality` \
+                 out"
             } else if rule.default.is_some() {
                 "has a default, which is not supported before MySQL yet"
             } else {

@@ -65,8 +65,9 @@ impl Building<'_> {
                     &name,
                     &column,
                     format!(
-                        "is {physical} in the server, not {expected}: its content is not sealed. Create \
-                         the table anew through the proxy and move the rows, or remove the rule"
+                        "is {physical} in the server, not {expected}: its content is not \
+                         sealed. Create the table anew through the proxy and move the rows, or \
+                         remove the rule"
                     ),
                 );
             }
