@@ -218,6 +218,47 @@ pub const STATEMENTS: &[&str] = &[
     "SELECT upper(a.note), t.n FROM account a JOIN (SELECT account_id, count(*) AS n FROM entry \
      GROUP BY 1) t ON t.account_id = a.id ORDER BY 1 FOR UPDATE OF a",
     "SELECT upper(note) FROM account a FOR UPDATE OF b",
+    // Rows that no other has locked.
+    "SELECT id, note FROM account WHERE score = 5 ORDER BY amount LIMIT 1 FOR UPDATE SKIP LOCKED",
+    "SELECT * FROM account WHERE note LIKE 'CANARY%' ORDER BY amount DESC, id LIMIT $1 OFFSET $2 \
+     FOR NO KEY UPDATE SKIP LOCKED ## 1 ## 1",
+    "SELECT a.*, a.plain + 1 AS more FROM account AS a WHERE a.amount > $1 ORDER BY 4 DESC, id \
+     LIMIT $2 FOR UPDATE OF a SKIP LOCKED ## 1 ## 2",
+    "SELECT id AS score, plain FROM account ORDER BY score DESC FETCH FIRST 2 ROWS ONLY FOR SHARE \
+     SKIP LOCKED",
+    "SELECT (SELECT count(*) FROM open), a.day FROM account a WHERE EXISTS (SELECT 1 FROM entry e \
+     WHERE e.account_id = a.id AND e.memo LIKE '%x') AND a.plain < $1 ORDER BY a.day, a.id LIMIT 1 \
+     FOR KEY SHARE SKIP LOCKED ## 9",
+    "WITH rich AS (SELECT id FROM account WHERE amount > 5) SELECT id FROM account WHERE id IN \
+     (SELECT id FROM rich) ORDER BY day LIMIT 1 FOR UPDATE SKIP LOCKED",
+    "SELECT id FROM account ORDER BY score, id LIMIT 0 FOR UPDATE SKIP LOCKED",
+    "SELECT plain, label FROM account ORDER BY score LIMIT 1 FOR UPDATE SKIP LOCKED",
+    "SELECT id FROM account ORDER BY score FETCH FIRST 2 ROWS WITH TIES FOR UPDATE SKIP LOCKED",
+    "SELECT DISTINCT id FROM account ORDER BY id LIMIT 2 FOR UPDATE SKIP LOCKED",
+    "SELECT id FROM account WHERE score = 'x' LIMIT 2 FOR UPDATE SKIP LOCKED",
+    "SELECT id FROM account ORDER BY score, 3 LIMIT 2 FOR UPDATE SKIP LOCKED",
+    "SELECT id FROM account ORDER BY score LIMIT -1 FOR UPDATE SKIP LOCKED",
+    "UPDATE account SET plain = 7, name = $1 WHERE id IN (SELECT id FROM account WHERE score > 4 \
+     ORDER BY amount DESC LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING id, name, note ## CANARYnew",
+    "UPDATE account SET plain = 7 WHERE id IN (SELECT id FROM account WHERE note LIKE '%first' FOR \
+     UPDATE SKIP LOCKED) RETURNING *",
+    "DELETE FROM account WHERE id = (SELECT id FROM account WHERE score = 7 LIMIT 1 FOR UPDATE SKIP \
+     LOCKED) RETURNING *",
+    "WITH next AS (SELECT id FROM account WHERE score = 5 ORDER BY amount DESC LIMIT 1 FOR UPDATE \
+     SKIP LOCKED) UPDATE account a SET plain = plain + 1, label = $1 FROM next WHERE a.id = \
+     next.id RETURNING a.id, a.note, a.plain ## x",
+    "WITH next AS MATERIALIZED (SELECT id, note FROM account WHERE score = 5 ORDER BY amount DESC \
+     LIMIT 1 FOR UPDATE SKIP LOCKED) SELECT note, id FROM next",
+    "SELECT upper(note) FROM account ORDER BY score LIMIT 1 FOR UPDATE SKIP LOCKED ## refused: the \
+     server cannot do",
+    "SELECT a.id FROM account a, entry e WHERE a.score > e.value LIMIT 1 FOR UPDATE SKIP LOCKED ## \
+     refused: what is no single table",
+    "WITH x AS (SELECT 1 AS i), next AS (SELECT id FROM account WHERE score IN (SELECT i FROM x) \
+     FOR UPDATE SKIP LOCKED) SELECT * FROM next ## refused: another query of WITH",
+    "UPDATE account SET score = score + 1 WHERE id = (SELECT id FROM account WHERE score = 7 LIMIT \
+     1 FOR UPDATE SKIP LOCKED) ## refused: the server cannot do",
+    "SELECT id FROM account a WHERE (SELECT count(*) FROM (SELECT 1 FROM entry e WHERE e.account_id \
+     = a.id AND e.memo LIKE '%x' FOR UPDATE SKIP LOCKED) t) > 0 ## refused: a of another query",
     // Set operations and WITH.
     "SELECT note FROM account UNION SELECT memo FROM entry ORDER BY 1",
     "SELECT note FROM account EXCEPT SELECT note FROM archive ORDER BY 1",
