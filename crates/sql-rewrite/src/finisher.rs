@@ -28,6 +28,7 @@ mod semi_joins;
 mod sequences;
 mod skip_locked;
 mod targets;
+mod whole_rows;
 pub(crate) mod writes;
 
 use std::ops::ControlFlow;
@@ -136,6 +137,9 @@ impl Prepared {
             ControlFlow::Break(refusal) => return Err(refusal),
         }
         query.locks = checked;
+        for leg in occurrences.legs.iter().filter(|leg| leg.is_located()) {
+            whole_rows::check(&query, leg, schema)?;
+        }
         // Conditions that the server evaluates keep their calls.
         let names = finisher::replace_server_calls(&mut query);
         let is_empty = occurrences.legs.is_empty() && names.is_empty();

@@ -259,6 +259,10 @@ pub const STATEMENTS: &[&str] = &[
      1 FOR UPDATE SKIP LOCKED) ## refused: the server cannot do",
     "SELECT id FROM account a WHERE (SELECT count(*) FROM (SELECT 1 FROM entry e WHERE e.account_id \
      = a.id AND e.memo LIKE '%x' FOR UPDATE SKIP LOCKED) t) > 0 ## refused: a of another query",
+    "SELECT id FROM account a WHERE a::text LIKE '(1,%' LIMIT 1 FOR UPDATE SKIP LOCKED ## refused: \
+     as a whole row",
+    "DELETE FROM entry e WHERE e::text LIKE '(1,%' ## refused: as a whole row",
+    "DELETE FROM entry WHERE md5(row_to_json(entry)::text) LIKE 'a%' ## refused: as a whole row",
     // Set operations and WITH.
     "SELECT note FROM account UNION SELECT memo FROM entry ORDER BY 1",
     "SELECT note FROM account EXCEPT SELECT note FROM archive ORDER BY 1",
