@@ -29,6 +29,7 @@ mod sequences;
 mod skip_locked;
 mod targets;
 mod whole_rows;
+mod with_writes;
 pub(crate) mod writes;
 
 use std::ops::ControlFlow;
@@ -58,7 +59,10 @@ pub(crate) fn of_statement(statement: &Statement, schema: &Schema) -> Result<Pla
         return Ok(plan);
     }
     match statement {
-        Statement::Query(query) => of_query(query, schema),
+        Statement::Query(query) => match with_writes::of_query(query, schema)? {
+            Some(plan) => Ok(plan),
+            None => of_query(query, schema),
+        },
         Statement::Update(update) => writes::of_update(update, schema),
         Statement::Delete(delete) => writes::of_delete(delete, schema),
         _ => Err(unsupported("a statement of this kind")),

@@ -263,6 +263,32 @@ pub const STATEMENTS: &[&str] = &[
      as a whole row",
     "DELETE FROM entry e WHERE e::text LIKE '(1,%' ## refused: as a whole row",
     "DELETE FROM entry WHERE md5(row_to_json(entry)::text) LIKE 'a%' ## refused: as a whole row",
+    // WITH that writes rows which only the finisher finds.
+    "WITH moved AS (DELETE FROM archive WHERE note LIKE '%kept' RETURNING *) INSERT INTO archive \
+     SELECT id + 0, name, note, at + 5 FROM moved ## refused: the \
+     server cannot do",
+    "WITH moved AS (DELETE FROM archive WHERE note LIKE '%kept' RETURNING *) INSERT INTO archive \
+     (id, name, note, at) SELECT id, name, note, at + 5 FROM moved RETURNING *",
+    "WITH moved AS (DELETE FROM entry WHERE memo LIKE $1 RETURNING *), i AS (INSERT INTO entry \
+     SELECT account_id, number + 7, value, memo FROM moved RETURNING number) SELECT count(*), \
+     min(number) FROM i ## %x",
+    "WITH changed AS (UPDATE account SET plain = plain + $1::integer, note = upper(note) WHERE score > 4 \
+     RETURNING id, plain, note) SELECT * FROM changed ## 10",
+    "WITH changed AS (UPDATE account a SET amount = a.amount + e.value, label = $1 FROM entry e \
+     WHERE e.account_id = a.id AND e.number = 1 AND e.value < 1000 AND a.note LIKE '%first' \
+     RETURNING a.*) SELECT id, amount, label FROM changed c ## new",
+    "WITH gone AS (DELETE FROM entry USING account a WHERE a.id = entry.account_id AND a.score > 4 \
+     RETURNING entry.*) SELECT count(*), sum(number) FROM gone",
+    "WITH gone AS (DELETE FROM entry WHERE memo = 'CANARYz' RETURNING *) SELECT * FROM gone",
+    "WITH changed AS (UPDATE account SET note = lower(note) WHERE score = 5) SELECT 1",
+    "WITH changed AS (UPDATE account SET amount = 1 / (amount - 10.5) WHERE score = 5 RETURNING id) \
+     SELECT * FROM changed",
+    "WITH changed AS (UPDATE account SET plain = score WHERE score = 5 RETURNING id) SELECT * FROM \
+     changed ## refused: stored in a column that is not protected",
+    "WITH gone AS (DELETE FROM entry WHERE memo LIKE '%x' RETURNING account_id) UPDATE account SET \
+     plain = 0 FROM gone WHERE id = gone.account_id ## refused: beside a WITH that writes",
+    "WITH gone AS (DELETE FROM entry WHERE memo LIKE '%x' RETURNING *) SELECT count(*) FROM gone, \
+     open ## refused: beside a WITH that writes",
     // Set operations and WITH.
     "SELECT note FROM account UNION SELECT memo FROM entry ORDER BY 1",
     "SELECT note FROM account EXCEPT SELECT note FROM archive ORDER BY 1",
