@@ -149,8 +149,8 @@ fn a_row_that_changes_meanwhile_is_skipped_or_fails() {
     assert_eq!(taken.expect("taken"), ["8", "1"], "ranks 4 and 5");
     let after = answer(&mut client, text).expect(text);
     assert_eq!(after, ["4", "8"]);
-    let changed = "UPDATE job SET note = 'CANARY done' WHERE id = (SELECT id FROM job WHERE rank > 1 \
-                   ORDER BY rank LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING id, note";
+    let changed = "UPDATE job SET note = 'CANARY done' WHERE id = (SELECT id FROM job WHERE rank > \
+                   1 ORDER BY rank LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING id, note";
     assert_eq!(
         answer(&mut client, changed).expect(changed),
         ["4|CANARY done"]

@@ -242,8 +242,8 @@ pub const STATEMENTS: &[&str] = &[
      ORDER BY amount DESC LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING id, name, note ## CANARYnew",
     "UPDATE account SET plain = 7 WHERE id IN (SELECT id FROM account WHERE note LIKE '%first' FOR \
      UPDATE SKIP LOCKED) RETURNING *",
-    "DELETE FROM account WHERE id = (SELECT id FROM account WHERE score = 7 LIMIT 1 FOR UPDATE SKIP \
-     LOCKED) RETURNING *",
+    "DELETE FROM account WHERE id = (SELECT id FROM account WHERE score = 7 LIMIT 1 FOR UPDATE \
+     SKIP LOCKED) RETURNING *",
     "WITH next AS (SELECT id FROM account WHERE score = 5 ORDER BY amount DESC LIMIT 1 FOR UPDATE \
      SKIP LOCKED) UPDATE account a SET plain = plain + 1, label = $1 FROM next WHERE a.id = \
      next.id RETURNING a.id, a.note, a.plain ## x",
@@ -257,8 +257,9 @@ pub const STATEMENTS: &[&str] = &[
      FOR UPDATE SKIP LOCKED) SELECT * FROM next ## refused: another query of WITH",
     "UPDATE account SET score = score + 1 WHERE id = (SELECT id FROM account WHERE score = 7 LIMIT \
      1 FOR UPDATE SKIP LOCKED) ## refused: the server cannot do",
-    "SELECT id FROM account a WHERE (SELECT count(*) FROM (SELECT 1 FROM entry e WHERE e.account_id \
-     = a.id AND e.memo LIKE '%x' FOR UPDATE SKIP LOCKED) t) > 0 ## refused: a of another query",
+    "SELECT id FROM account a WHERE (SELECT count(*) FROM (SELECT 1 FROM entry e WHERE \
+     e.account_id = a.id AND e.memo LIKE '%x' FOR UPDATE SKIP LOCKED) t) > 0 ## refused: a of \
+     another query",
     "SELECT id FROM account a WHERE a::text LIKE '(1,%' LIMIT 1 FOR UPDATE SKIP LOCKED ## refused: \
      as a whole row",
     "DELETE FROM entry e WHERE e::text LIKE '(1,%' ## refused: as a whole row",
@@ -272,8 +273,8 @@ pub const STATEMENTS: &[&str] = &[
     "WITH moved AS (DELETE FROM entry WHERE memo LIKE $1 RETURNING *), i AS (INSERT INTO entry \
      SELECT account_id, number + 7, value, memo FROM moved RETURNING number) SELECT count(*), \
      min(number) FROM i ## %x",
-    "WITH changed AS (UPDATE account SET plain = plain + $1::integer, note = upper(note) WHERE score > 4 \
-     RETURNING id, plain, note) SELECT * FROM changed ## 10",
+    "WITH changed AS (UPDATE account SET plain = plain + $1::integer, note = upper(note) WHERE \
+     score > 4 RETURNING id, plain, note) SELECT * FROM changed ## 10",
     "WITH changed AS (UPDATE account a SET amount = a.amount + e.value, label = $1 FROM entry e \
      WHERE e.account_id = a.id AND e.number = 1 AND e.value < 1000 AND a.note LIKE '%first' \
      RETURNING a.*) SELECT id, amount, label FROM changed c ## new",
@@ -281,8 +282,8 @@ pub const STATEMENTS: &[&str] = &[
      RETURNING entry.*) SELECT count(*), sum(number) FROM gone",
     "WITH gone AS (DELETE FROM entry WHERE memo = 'CANARYz' RETURNING *) SELECT * FROM gone",
     "WITH changed AS (UPDATE account SET note = lower(note) WHERE score = 5) SELECT 1",
-    "WITH changed AS (UPDATE account SET amount = 1 / (amount - 10.5) WHERE score = 5 RETURNING id) \
-     SELECT * FROM changed",
+    "WITH changed AS (UPDATE account SET amount = 1 / (amount - 10.5) WHERE score = 5 RETURNING \
+     id) SELECT * FROM changed",
     "WITH changed AS (UPDATE account SET plain = score WHERE score = 5 RETURNING id) SELECT * FROM \
      changed ## refused: stored in a column that is not protected",
     "WITH gone AS (DELETE FROM entry WHERE memo LIKE '%x' RETURNING account_id) UPDATE account SET \

@@ -288,7 +288,7 @@ impl<'s> Choice<'s> {
         match used {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(unsupported(
-                "another query of WITH in one that skips locked rows, where the finisher evaluates,",
+                "another query of WITH in a query that skips locked rows, with a finisher,",
             )
             .with_hint("Put it into the condition, as a subquery.")),
         }

@@ -43,8 +43,8 @@ pub(super) fn check(
             _ => None,
         });
     let is_answer = |(index, form): (usize, Form)| {
-        form == Form::Plain
-            && matches!(inserted.columns.get(index), Some(InsertedColumn::Plain(own)) if *own == index)
+        let column = inserted.columns.get(index);
+        form == Form::Plain && column == Some(&InsertedColumn::Plain(index))
     };
     let is_right = plan.upsert.is_none()
         && inserted.width == ROW_VERSION.len()
@@ -136,6 +136,21 @@ fn column_of(expression: &Expr, dialect: Dialect) -> Option<(String, String)> {
     }
 }
 
+/// The column of the finisher's answer that an array holds.
+fn answer_of(array: &Expr, plan: &FinisherWrite) -> Option<usize> {
+    let Expr::Value(value) = array else {
+        return None;
+    };
+    let Value::Placeholder(name) = &value.value else {
+        return None;
+    };
+    let number = name.strip_prefix('$')?.parse::<usize>().ok()?;
+    match plan.write.holes.get(number.checked_sub(1)?)?.source {
+        Source::Computed(index) => Some(index),
+        _ => None,
+    }
+}
+
 /// Whether a query locks, in their order, the rows of a table that have these versions.
 fn takes_versions(query: &Query, plan: &FinisherWrite, dialect: Dialect) -> Option<()> {
     let SetExpr::Select(select) = &*query.body else {
@@ -169,15 +184,7 @@ fn takes_versions(query: &Query, plan: &FinisherWrite, dialect: Dialect) -> Opti
         return None;
     }
     for (index, array) in array_exprs.iter().enumerate() {
-        let Expr::Value(value) = array else {
-            return None;
-        };
-        let Value::Placeholder(name) = &value.value else {
-            return None;
-        };
-        let hole = name.strip_prefix('$')?.parse::<usize>().ok()?;
-        let hole = plan.write.holes.get(hole.checked_sub(1)?)?;
-        if !matches!(hole.source, Source::Computed(own) if own == index) {
+        if answer_of(array, plan)? != index {
             return None;
         }
     }
