@@ -43,6 +43,7 @@ mod round_trips;
 mod schema;
 mod settings;
 mod shown;
+mod skip_locked;
 mod socket;
 mod stale_schema;
 mod symmetric;

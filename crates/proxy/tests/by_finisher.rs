@@ -159,14 +159,25 @@ fn limits_hold_and_the_session_goes_on() {
 #[test]
 fn a_row_that_changes_meanwhile_is_looked_at_again() {
     let Some(setup) = start() else { return };
+    assert_looked_at_again(&setup, RAISE);
+    let mut client = setup.connect();
+    let again = "UPDATE item SET price = id + 0.5, made = '2001-01-01' WHERE id < 3";
+    client.batch_execute(again).expect(again);
+    let raised = format!("WITH raised AS ({RAISE} RETURNING id) SELECT id FROM raised");
+    assert_looked_at_again(&setup, &raised);
+}
+
+/// Of two rows that a statement would raise, another session moves the first to another year.
+fn assert_looked_at_again(setup: &Setup, raise: &str) {
     let mut first = setup.connect();
     let mut second = setup.connect();
     first.batch_execute("BEGIN").expect("begun");
     first
         .batch_execute("UPDATE item SET made = '2020-01-01' WHERE id = 1")
         .expect("changed");
+    let raise = raise.to_owned();
     let waiting = thread::spawn(move || {
-        let count = second.execute(RAISE, &[]).expect("it waits for the lock");
+        let count = second.execute(&raise, &[]).expect("it waits for the lock");
         (second, count)
     });
     thread::sleep(Duration::from_millis(300));

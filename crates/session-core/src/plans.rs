@@ -367,9 +367,14 @@ impl ServerText {
             });
             dialect.write_hole(slot, out);
         });
+        let upper = text.to_ascii_uppercase();
+        let is_query = ["SELECT", "WITH"]
+            .iter()
+            .any(|word| upper.starts_with(word));
         Self {
             may_return_rows: !translated.outputs.is_empty()
-                || text.to_ascii_uppercase().contains("RETURNING"),
+                || is_query
+                || upper.contains("RETURNING"),
             text,
             slots,
         }

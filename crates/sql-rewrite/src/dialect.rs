@@ -290,6 +290,17 @@ impl Dialect {
         }
     }
 
+    /// The columns of a table by which a row that was read without a lock is found again, unless it
+    /// has changed.
+    pub(crate) fn row_version(self) -> &'static [&'static str] {
+        match self {
+            Self::Postgres => &names::ROW_VERSION,
+            Self::MySql(_) => &[],
+            #[cfg(test)]
+            Self::Sample => &sample::ROW_LOCATOR,
+        }
+    }
+
     /// Columns that the server returns at most
     /// (<https://www.postgresql.org/docs/current/limits.html>,
     /// <https://dev.mysql.com/doc/refman/8.0/en/column-count-limit.html>).

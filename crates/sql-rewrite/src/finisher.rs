@@ -22,30 +22,52 @@ mod legs;
 mod lineage;
 mod locked;
 pub(crate) mod merges;
+mod parameters;
 mod rows;
 mod semi_joins;
 mod sequences;
+mod skip_locked;
 mod targets;
+mod whole_rows;
+mod with_writes;
 pub(crate) mod writes;
 
-use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use column_value::LogicalType;
 use sqlparser::ast::{
     Expr, Ident, LockClause, ObjectName, Query, Select, SetExpr, Statement, TableAlias,
-    TableFactor, Value, ValueWithSpan, Visitor, VisitorMut,
+    TableFactor, ValueWithSpan, Visitor, VisitorMut,
 };
 
 use crate::analysis::{Analysis, Constant, template};
 use crate::dialect::postgres::finisher;
 use crate::walk;
-use crate::{Effects, ParameterType, Plan, Refusal, RelationKind, Schema, Table, Translated};
+use crate::{Effects, Plan, Refusal, RelationKind, Schema, Table, Translated};
 use sql_plan::{FetchedRelation, FinisherQuery, refuse, unsupported};
 
 use conditions::Scope;
 use legs::{Leg, ServerLeg};
+use parameters::{declared, parameters_of};
 use semi_joins::SemiJoin;
+
+/// The plan of a statement that neither the server nor the proxy can do alone.
+///
+/// # Errors
+/// The finisher would do otherwise than the server, or there is none.
+pub(crate) fn of_statement(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
+    if let Some(plan) = skip_locked::of_statement(statement, schema)? {
+        return Ok(plan);
+    }
+    match statement {
+        Statement::Query(query) => match with_writes::of_query(query, schema)? {
+            Some(plan) => Ok(plan),
+            None => of_query(query, schema),
+        },
+        Statement::Update(update) => writes::of_update(update, schema),
+        Statement::Delete(delete) => writes::of_delete(delete, schema),
+        _ => Err(unsupported("a statement of this kind")),
+    }
+}
 
 /// The plan of a query that neither the server nor the proxy can answer.
 ///
@@ -92,6 +114,9 @@ pub(crate) fn of_cursor(query: &Query, schema: &Schema) -> Result<Plan, Refusal>
     Ok(Plan::Finisher(Box::new(plan)))
 }
 
+/// System columns by which rows are found again.
+type Locators = &'static [&'static str];
+
 /// A query in which relations of the finisher stand in the places of tables.
 struct Prepared {
     query: Query,
@@ -100,14 +125,15 @@ struct Prepared {
 }
 
 impl Prepared {
-    /// Prepares a query. The rows of the target, a factor of its tree, are also located.
+    /// Prepares a query. The rows of the target, a factor of its tree, are also located by these
+    /// columns.
     fn new(
         mut query: Query,
-        target: Option<*const TableFactor>,
+        target: Option<(*const TableFactor, Locators)>,
         schema: &Schema,
     ) -> Result<Self, Refusal> {
         let mut occurrences = Occurrences::new(&query, schema)?;
-        occurrences.target = target.map(<*const TableFactor>::addr);
+        occurrences.target = target.map(|(factor, own)| (factor.addr(), own));
         occurrences.locked = locked::take(&mut query, schema.dialect)?;
         let checked = std::mem::take(&mut query.locks);
         match walk::visit_mut(&mut query, &mut occurrences) {
@@ -115,6 +141,9 @@ impl Prepared {
             ControlFlow::Break(refusal) => return Err(refusal),
         }
         query.locks = checked;
+        for leg in occurrences.legs.iter().filter(|leg| leg.is_located()) {
+            whole_rows::check(&query, leg, schema)?;
+        }
         // Conditions that the server evaluates keep their calls.
         let names = finisher::replace_server_calls(&mut query);
         let is_empty = occurrences.legs.is_empty() && names.is_empty();
@@ -199,23 +228,6 @@ impl Prepared {
     }
 }
 
-/// The types to declare for parameters that a query does not have.
-fn declared(
-    own: &BTreeSet<usize>,
-    types: &[Option<ParameterType>],
-) -> Result<Vec<Option<LogicalType>>, Refusal> {
-    let declared = types.iter().enumerate().map(|(number, known)| match known {
-        _ if own.contains(&number) => Ok(None),
-        Some(ParameterType::One(logical)) => Ok(Some(*logical)),
-        Some(ParameterType::Array(_)) | None => Err(unsupported(&format!(
-            "parameter ${} of a type that is not known",
-            number + 1
-        ))
-        .with_hint("Cast it.")),
-    });
-    declared.collect()
-}
-
 /// A relation of a plan, and for each of its columns the expression that makes it from the array.
 type Relations = Vec<(FetchedRelation, Vec<legs::ArrayColumn>)>;
 
@@ -287,36 +299,6 @@ fn hide_constants(query: &Query, analysis: &mut Analysis) -> Result<(), Refusal>
     }
 }
 
-/// The parameters of a query, from 0.
-fn parameters_of(query: &Query) -> Result<BTreeSet<usize>, Refusal> {
-    struct Numbers(BTreeSet<usize>);
-    impl Visitor for Numbers {
-        type Break = Refusal;
-
-        fn pre_visit_value(&mut self, value: &ValueWithSpan) -> ControlFlow<Refusal> {
-            let Value::Placeholder(_) = value.value else {
-                return ControlFlow::Continue(());
-            };
-            match Constant::of(&Expr::Value(value.clone())) {
-                Ok(Some(Constant {
-                    source: crate::Source::Parameter(number),
-                    ..
-                })) => {
-                    self.0.insert(number);
-                    ControlFlow::Continue(())
-                }
-                Ok(_) => ControlFlow::Break(unsupported("a parameter of another dialect")),
-                Err(refusal) => ControlFlow::Break(refusal),
-            }
-        }
-    }
-    let mut numbers = Numbers(BTreeSet::new());
-    match walk::visit(query, &mut numbers) {
-        ControlFlow::Continue(()) => Ok(numbers.0),
-        ControlFlow::Break(refusal) => Err(refusal),
-    }
-}
-
 /// Finds the tables of a query, and puts the names of the finisher's relations in their places.
 struct Occurrences<'s> {
     schema: &'s Schema,
@@ -327,8 +309,8 @@ struct Occurrences<'s> {
     /// Whether it means all columns of its tables.
     is_whole: bool,
     legs: Vec<Leg>,
-    /// The address of the factor of the table that is written.
-    target: Option<usize>,
+    /// The address of the factor of the table whose rows are located, and by which columns.
+    target: Option<(usize, Locators)>,
     /// The locks of table factors, by their addresses.
     locked: Vec<(usize, Vec<LockClause>)>,
     /// The tables of this query and of those around it, the innermost last.
@@ -474,7 +456,10 @@ impl<'s> Occurrences<'s> {
             sample: sample.take(),
             conditions,
             partners,
-            is_located: self.target == Some(at),
+            locators: match self.target {
+                Some((target, locators)) if target == at => locators,
+                _ => &[],
+            },
             locks: locked.map_or_else(Vec::new, |(_, locks)| locks.clone()),
         };
         leg.number = self.enter(leg.clone());

@@ -10,7 +10,7 @@ use crate::analysis::template;
 use crate::analysis::{Analysis, output_list};
 use crate::dialect::lexeme::{self, Lexeme, Part, words};
 use crate::dialect::{Unread, has_rows, mysql};
-use crate::finisher::{inserts, merges, writes};
+use crate::finisher::{inserts, merges};
 use crate::mention::Mentions;
 use crate::{
     Dialect, Effects, Objects, Plan, Planned, Refusal, Schema, TransactionEffect, Translated,
@@ -356,7 +356,9 @@ fn planned(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
                 })
                 .map_err(|other| worse(refusal, other))
                 .or_else(|other| match schema.has_finisher() {
-                    true => finisher::of_query(query, schema).map_err(|last| worst(other, last)),
+                    true => {
+                        finisher::of_statement(statement, schema).map_err(|last| worst(other, last))
+                    }
                     false => Err(other),
                 }),
         },
@@ -366,14 +368,16 @@ fn planned(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
                 .and_then(|plan| within_columns(plan, schema))
                 .map_err(|other| worse(refusal, other))
                 .or_else(|other| match schema.has_finisher() {
-                    true => writes::of_update(update, schema).map_err(|last| worst(other, last)),
+                    true => {
+                        finisher::of_statement(statement, schema).map_err(|last| worst(other, last))
+                    }
                     false => Err(other),
                 }),
         },
-        Statement::Delete(delete) => match translate(statement, schema) {
+        Statement::Delete(_) => match translate(statement, schema) {
             Ok((translated, effects)) => Ok(Plan::One(translated, effects)),
             Err(refusal) if schema.has_finisher() => {
-                writes::of_delete(delete, schema).map_err(|last| worst(refusal, last))
+                finisher::of_statement(statement, schema).map_err(|last| worst(refusal, last))
             }
             Err(refusal) => Err(refusal),
         },

@@ -28,6 +28,7 @@ mod mysql;
 mod names;
 mod query;
 mod sequences;
+mod skip_locked;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -137,7 +138,8 @@ fn of_finisher_write(plan: &FinisherWrite, schema: &Schema) -> Result<(), Doubt>
     check_outputs(&plan.write.outputs, &columns, &labels)?;
     hidden.extend(hidden_by(&plan.write.holes));
     if let Some(inserted) = &plan.inserted {
-        if sequences::check(plan, inserted, schema)? {
+        if skip_locked::check(plan, inserted, schema)? || sequences::check(plan, inserted, schema)?
+        {
             return labels.check_hidden(&hidden);
         }
         inserted::check(plan, inserted, schema.dialect)?;

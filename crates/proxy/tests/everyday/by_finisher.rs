@@ -218,6 +218,78 @@ pub const STATEMENTS: &[&str] = &[
     "SELECT upper(a.note), t.n FROM account a JOIN (SELECT account_id, count(*) AS n FROM entry \
      GROUP BY 1) t ON t.account_id = a.id ORDER BY 1 FOR UPDATE OF a",
     "SELECT upper(note) FROM account a FOR UPDATE OF b",
+    // Rows that no other has locked.
+    "SELECT id, note FROM account WHERE score = 5 ORDER BY amount LIMIT 1 FOR UPDATE SKIP LOCKED",
+    "SELECT * FROM account WHERE note LIKE 'CANARY%' ORDER BY amount DESC, id LIMIT $1 OFFSET $2 \
+     FOR NO KEY UPDATE SKIP LOCKED ## 1 ## 1",
+    "SELECT a.*, a.plain + 1 AS more FROM account AS a WHERE a.amount > $1 ORDER BY 4 DESC, id \
+     LIMIT $2 FOR UPDATE OF a SKIP LOCKED ## 1 ## 2",
+    "SELECT id AS score, plain FROM account ORDER BY score DESC FETCH FIRST 2 ROWS ONLY FOR SHARE \
+     SKIP LOCKED",
+    "SELECT (SELECT count(*) FROM open), a.day FROM account a WHERE EXISTS (SELECT 1 FROM entry e \
+     WHERE e.account_id = a.id AND e.memo LIKE '%x') AND a.plain < $1 ORDER BY a.day, a.id LIMIT 1 \
+     FOR KEY SHARE SKIP LOCKED ## 9",
+    "WITH rich AS (SELECT id FROM account WHERE amount > 5) SELECT id FROM account WHERE id IN \
+     (SELECT id FROM rich) ORDER BY day LIMIT 1 FOR UPDATE SKIP LOCKED",
+    "SELECT id FROM account ORDER BY score, id LIMIT 0 FOR UPDATE SKIP LOCKED",
+    "SELECT plain, label FROM account ORDER BY score LIMIT 1 FOR UPDATE SKIP LOCKED",
+    "SELECT id FROM account ORDER BY score FETCH FIRST 2 ROWS WITH TIES FOR UPDATE SKIP LOCKED",
+    "SELECT DISTINCT id FROM account ORDER BY id LIMIT 2 FOR UPDATE SKIP LOCKED",
+    "SELECT id FROM account WHERE score = 'x' LIMIT 2 FOR UPDATE SKIP LOCKED",
+    "SELECT id FROM account ORDER BY score, 3 LIMIT 2 FOR UPDATE SKIP LOCKED",
+    "SELECT id FROM account ORDER BY score LIMIT -1 FOR UPDATE SKIP LOCKED",
+    "UPDATE account SET plain = 7, name = $1 WHERE id IN (SELECT id FROM account WHERE score > 4 \
+     ORDER BY amount DESC LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING id, name, note ## CANARYnew",
+    "UPDATE account SET plain = 7 WHERE id IN (SELECT id FROM account WHERE note LIKE '%first' FOR \
+     UPDATE SKIP LOCKED) RETURNING *",
+    "DELETE FROM account WHERE id = (SELECT id FROM account WHERE score = 7 LIMIT 1 FOR UPDATE \
+     SKIP LOCKED) RETURNING *",
+    "WITH next AS (SELECT id FROM account WHERE score = 5 ORDER BY amount DESC LIMIT 1 FOR UPDATE \
+     SKIP LOCKED) UPDATE account a SET plain = plain + 1, label = $1 FROM next WHERE a.id = \
+     next.id RETURNING a.id, a.note, a.plain ## x",
+    "WITH next AS MATERIALIZED (SELECT id, note FROM account WHERE score = 5 ORDER BY amount DESC \
+     LIMIT 1 FOR UPDATE SKIP LOCKED) SELECT note, id FROM next",
+    "SELECT upper(note) FROM account ORDER BY score LIMIT 1 FOR UPDATE SKIP LOCKED ## refused: the \
+     server cannot do",
+    "SELECT a.id FROM account a, entry e WHERE a.score > e.value LIMIT 1 FOR UPDATE SKIP LOCKED ## \
+     refused: what is no single table",
+    "WITH x AS (SELECT 1 AS i), next AS (SELECT id FROM account WHERE score IN (SELECT i FROM x) \
+     FOR UPDATE SKIP LOCKED) SELECT * FROM next ## refused: another query of WITH",
+    "UPDATE account SET score = score + 1 WHERE id = (SELECT id FROM account WHERE score = 7 LIMIT \
+     1 FOR UPDATE SKIP LOCKED) ## refused: the server cannot do",
+    "SELECT id FROM account a WHERE (SELECT count(*) FROM (SELECT 1 FROM entry e WHERE \
+     e.account_id = a.id AND e.memo LIKE '%x' FOR UPDATE SKIP LOCKED) t) > 0 ## refused: a of \
+     another query",
+    "SELECT id FROM account a WHERE a::text LIKE '(1,%' LIMIT 1 FOR UPDATE SKIP LOCKED ## refused: \
+     as a whole row",
+    "DELETE FROM entry e WHERE e::text LIKE '(1,%' ## refused: as a whole row",
+    "DELETE FROM entry WHERE md5(row_to_json(entry)::text) LIKE 'a%' ## refused: as a whole row",
+    // WITH that writes rows which only the finisher finds.
+    "WITH moved AS (DELETE FROM archive WHERE note LIKE '%kept' RETURNING *) INSERT INTO archive \
+     SELECT id + 0, name, note, at + 5 FROM moved ## refused: the \
+     server cannot do",
+    "WITH moved AS (DELETE FROM archive WHERE note LIKE '%kept' RETURNING *) INSERT INTO archive \
+     (id, name, note, at) SELECT id, name, note, at + 5 FROM moved RETURNING *",
+    "WITH moved AS (DELETE FROM entry WHERE memo LIKE $1 RETURNING *), i AS (INSERT INTO entry \
+     SELECT account_id, number + 7, value, memo FROM moved RETURNING number) SELECT count(*), \
+     min(number) FROM i ## %x",
+    "WITH changed AS (UPDATE account SET plain = plain + $1::integer, note = upper(note) WHERE \
+     score > 4 RETURNING id, plain, note) SELECT * FROM changed ## 10",
+    "WITH changed AS (UPDATE account a SET amount = a.amount + e.value, label = $1 FROM entry e \
+     WHERE e.account_id = a.id AND e.number = 1 AND e.value < 1000 AND a.note LIKE '%first' \
+     RETURNING a.*) SELECT id, amount, label FROM changed c ## new",
+    "WITH gone AS (DELETE FROM entry USING account a WHERE a.id = entry.account_id AND a.score > 4 \
+     RETURNING entry.*) SELECT count(*), sum(number) FROM gone",
+    "WITH gone AS (DELETE FROM entry WHERE memo = 'CANARYz' RETURNING *) SELECT * FROM gone",
+    "WITH changed AS (UPDATE account SET note = lower(note) WHERE score = 5) SELECT 1",
+    "WITH changed AS (UPDATE account SET amount = 1 / (amount - 10.5) WHERE score = 5 RETURNING \
+     id) SELECT * FROM changed",
+    "WITH changed AS (UPDATE account SET plain = score WHERE score = 5 RETURNING id) SELECT * FROM \
+     changed ## refused: stored in a column that is not protected",
+    "WITH gone AS (DELETE FROM entry WHERE memo LIKE '%x' RETURNING account_id) UPDATE account SET \
+     plain = 0 FROM gone WHERE id = gone.account_id ## refused: beside a WITH that writes",
+    "WITH gone AS (DELETE FROM entry WHERE memo LIKE '%x' RETURNING *) SELECT count(*) FROM gone, \
+     open ## refused: beside a WITH that writes",
     // Set operations and WITH.
     "SELECT note FROM account UNION SELECT memo FROM entry ORDER BY 1",
     "SELECT note FROM account EXCEPT SELECT note FROM archive ORDER BY 1",

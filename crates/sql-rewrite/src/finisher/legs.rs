@@ -41,8 +41,8 @@ pub(super) struct Leg {
     pub conditions: Vec<Expr>,
     /// Tables in which each row needs a partner, if the server can tell.
     pub partners: Vec<SemiJoin>,
-    /// Whether its rows are located and locked, to be written.
-    pub is_located: bool,
+    /// The columns that locate its rows, to be written or locked.
+    pub locators: super::Locators,
     /// How its rows are locked.
     pub locks: Vec<LockClause>,
 }
@@ -68,10 +68,15 @@ impl Leg {
         format!("{}{}", finisher::RELATION_PREFIX, self.number)
     }
 
+    /// Whether its rows are found again.
+    pub fn is_located(&self) -> bool {
+        !self.locators.is_empty()
+    }
+
     /// Whether it fetches the same rows and columns as another.
     pub fn fetches_the_same(&self, other: &Self) -> bool {
-        !self.is_located
-            && !other.is_located
+        !self.is_located()
+            && !other.is_located()
             && self.sample.is_none()
             && other.sample.is_none()
             && self.table == other.table
@@ -90,11 +95,7 @@ impl Leg {
             let name = dialect.quote(&table.columns[*column].name);
             format!("{alias}.{name}")
         });
-        let locators = match self.is_located {
-            true => dialect.row_locator(),
-            false => &[],
-        };
-        let locators = locators.iter().map(|name| format!("{alias}.{name}"));
+        let locators = self.locators.iter().map(|name| format!("{alias}.{name}"));
         let mut columns: Vec<String> = locators.chain(columns).collect();
         if columns.is_empty() {
             columns.push("1".to_owned());
@@ -178,7 +179,7 @@ pub(super) fn fetch(
     let dialect = analysis.dialect();
     let mut analysed = Vec::new();
     for leg in legs {
-        let locks = if leg.is_located { locks } else { &leg.locks };
+        let locks = if leg.is_located() { locks } else { &leg.locks };
         analysed.push(analyse(leg, locks, analysis)?);
     }
     if server.is_needed() {
@@ -258,10 +259,7 @@ fn analyse(leg: &Leg, locks: &[LockClause], analysis: &mut Analysis) -> Result<A
     query = accepted;
     let outputs = analysis.query(&mut query, None, None)?;
     let outputs = outputs.ok_or_else(|| unsupported("a table whose columns are not known"))?;
-    let mut columns = match leg.is_located {
-        true => located(schema.dialect),
-        false => Vec::new(),
-    };
+    let mut columns = located(leg.locators);
     if leg.columns.is_empty() && columns.is_empty() {
         columns.push(counted_row());
     }
@@ -329,8 +327,8 @@ fn add_condition(query: &mut Query, condition: Expr) {
 }
 
 /// The columns by which a row is found again.
-fn located(dialect: Dialect) -> Vec<(OutputKind, Element, ArrayColumn)> {
-    let locators = dialect.row_locator().iter().zip(finisher::LOCATOR_TYPES);
+fn located(names: &[&str]) -> Vec<(OutputKind, Element, ArrayColumn)> {
+    let locators = names.iter().zip(finisher::LOCATOR_TYPES);
     let locators = locators.map(|(name, type_name)| {
         let array = ArrayColumn {
             name: (*name).to_owned(),

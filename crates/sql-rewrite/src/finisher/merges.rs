@@ -118,7 +118,7 @@ impl<'s> Merging<'s> {
     fn plan(&self) -> Result<Plan, Refusal> {
         self.check_public()?;
         let mut prepared = self.query()?;
-        for leg in prepared.legs.iter_mut().filter(|leg| leg.is_located) {
+        for leg in prepared.legs.iter_mut().filter(|leg| leg.is_located()) {
             let names = (&leg.alias, self.table);
             leg.conditions.extend(reduction::conditions(
                 &self.source,
@@ -211,7 +211,8 @@ impl<'s> Merging<'s> {
         put_condition(join, self.on.clone())?;
         finisher::check(&query, self.schema)?;
         let factor: *const TableFactor = &select_of(&mut query)?.from[0].joins[0].relation;
-        let mut prepared = Prepared::new(query, Some(factor), self.schema)?;
+        let mut prepared =
+            Prepared::new(query, Some((factor, dialect.row_locator())), self.schema)?;
         let select = select_of(&mut prepared.query)?;
         let mut items = std::mem::take(&mut select.projection).into_iter();
         let mut next = || match items.next() {

@@ -5,7 +5,7 @@ use column_value::LogicalType;
 use sqlparser::ast::{Expr, JoinConstraint, Query, Select, SelectItem, SetExpr, TableFactor};
 
 use crate::schema::views::constraint_of;
-use crate::{Column, Schema, Table};
+use crate::{Column, Dialect, Schema, Table};
 
 /// The cells of rows that are written out, or of a select list.
 pub(super) struct Cells<'q> {
@@ -120,6 +120,23 @@ pub(super) fn tables_of<'s>(
         }
     }
     Some(tables)
+}
+
+/// A list of columns of a table that is known by a name, with `*` written out.
+pub(super) fn expanded(
+    items: &[SelectItem],
+    (name, table): (&sqlparser::ast::Ident, &Table),
+    dialect: Dialect,
+) -> Vec<SelectItem> {
+    let columns = table.columns.iter().map(|column| {
+        let parts = vec![name.clone(), dialect.quote(&column.name)];
+        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts))
+    });
+    let expand = |item: &SelectItem| match item {
+        SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..) => columns.clone().collect(),
+        item => vec![item.clone()],
+    };
+    items.iter().flat_map(expand).collect()
 }
 
 /// Writes the columns out that `*` means, where all relations are tables.

@@ -110,16 +110,16 @@ pub(crate) fn of_delete(delete: &Delete, schema: &Schema) -> Result<Plan, Refusa
 }
 
 /// The table that is written.
-struct Target<'s> {
-    table: &'s Table,
+pub(super) struct Target<'s> {
+    pub table: &'s Table,
     /// The name that qualifies its columns, as the statement has it.
-    name: Ident,
+    pub name: Ident,
     /// As the statement has it.
     factor: TableWithJoins,
 }
 
 impl<'s> Target<'s> {
-    fn of(factor: &TableWithJoins, schema: &'s Schema) -> Result<Self, Refusal> {
+    pub fn of(factor: &TableWithJoins, schema: &'s Schema) -> Result<Self, Refusal> {
         let table = written_table(&factor.relation, schema)?;
         let TableFactor::Table { name, alias, .. } = &factor.relation else {
             return Err(unsupported("a statement that writes what is no table"));
@@ -137,12 +137,12 @@ impl<'s> Target<'s> {
     }
 
     /// The name of [`Self::name`] in the catalogue.
-    fn known_as(&self, dialect: Dialect) -> String {
+    pub fn known_as(&self, dialect: Dialect) -> String {
         dialect.fold(&self.name)
     }
 
     /// The query that finds its rows: their locators, then values.
-    fn query(
+    pub fn query(
         &self,
         values: Vec<Expr>,
         others: &[TableWithJoins],
@@ -158,10 +158,11 @@ impl<'s> Target<'s> {
         select.selection = condition.cloned();
         finisher::check(&query, schema)?;
         let factor: *const TableFactor = &select_of(&mut query)?.from[0].relation;
-        let mut prepared = Prepared::new(query, Some(factor), schema)?;
+        let locators = schema.dialect.row_locator();
+        let mut prepared = Prepared::new(query, Some((factor, locators)), schema)?;
         let locator =
             |column: &&str| Expr::CompoundIdentifier(vec![self.name.clone(), Ident::new(*column)]);
-        let locators: Vec<Expr> = schema.dialect.row_locator().iter().map(locator).collect();
+        let locators: Vec<Expr> = locators.iter().map(locator).collect();
         let select = select_of(&mut prepared.query)?;
         if !others.is_empty() {
             // The server writes a row once, by whichever of the others it meets first.
@@ -176,7 +177,7 @@ impl<'s> Target<'s> {
 }
 
 /// `SELECT 1 FROM a FOR UPDATE`
-fn skeleton(dialect: Dialect) -> Result<Query, Refusal> {
+pub(super) fn skeleton(dialect: Dialect) -> Result<Query, Refusal> {
     match dialect.parse("SELECT 1 FROM a FOR UPDATE") {
         Ok(Statement::Query(query)) => Ok(*query),
         _ => Err(unsupported("a query that locks rows")),

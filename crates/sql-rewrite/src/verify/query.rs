@@ -406,10 +406,17 @@ impl Verifier<'_, '_> {
                 name, args, alias, ..
             } => self.table_function(name, args, alias.as_ref(), scope)?,
             TableFactor::UNNEST {
-                alias, array_exprs, ..
+                alias,
+                array_exprs,
+                with_ordinality,
+                ..
             } => {
                 let columns = match self.columns_of_arrays(array_exprs)? {
-                    Some(columns) => columns,
+                    Some(mut columns) => {
+                        let number = with_ordinality.then(|| (None, Label::public()));
+                        columns.known.extend(number);
+                        columns
+                    }
                     None => self.columns_of_values(array_exprs, scope)?,
                 };
                 ("unnest".to_owned(), columns, alias.as_ref())

@@ -26,6 +26,12 @@ pub(super) fn check(
     let Statement::Query(written) = read(&plan.write.template, schema.dialect)? else {
         return Ok(false);
     };
+    let parts = written.with.iter().flat_map(|with| &with.cte_tables);
+    let mut parts = parts.map(|cte| &*cte.query.body);
+    if parts.any(|part| matches!(part, SetExpr::Update(_) | SetExpr::Delete(_))) {
+        // Rows that are written, of which the arrays are looked at.
+        return Ok(false);
+    }
     if !sets_sequence(&written, schema) {
         return Err(Doubt(
             "a query that takes computed values does more than set a sequence".to_owned(),

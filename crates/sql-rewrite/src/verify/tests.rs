@@ -6,6 +6,7 @@ use column_value::LogicalType;
 mod checked;
 mod mysql;
 mod sequences;
+mod skip_locked;
 
 use super::check;
 use crate::{

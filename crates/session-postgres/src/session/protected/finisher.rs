@@ -228,8 +228,8 @@ impl Protected {
         let answering = plan.answering(index);
         let may_return = answering.is_some_and(|at| may_return_rows(statement, at));
         if execute.rows_max > 0 && may_return {
-            let message = "RETURNING in portions is not supported for a statement whose rows the \
-                           finisher finds";
+            let message = "portions of rows are not supported for a statement that writes or locks \
+                           rows which the finisher finds";
             let failure = StatementError::unsupported(message);
             return Err(failure.hint("Execute it without a limit of rows (fetch size)."));
         }

@@ -75,8 +75,8 @@ pub(crate) const PAIRS_RELATION: &str = "strongroom_pairs";
 pub(crate) const CLAUSE_RELATION: &str = "strongroom_clause";
 /// The query of a cursor.
 pub(crate) const CURSOR_RELATION: &str = "strongroom_cursor";
-/// The types of [`ROW_LOCATOR`](super::names::ROW_LOCATOR).
-pub(crate) const LOCATOR_TYPES: [&str; 2] = ["tid", "oid"];
+/// The types of [`ROW_VERSION`](super::names::ROW_VERSION).
+pub(crate) const LOCATOR_TYPES: [&str; 3] = ["tid", "oid", "xid"];
 /// The start of the names of the finisher's relations.
 pub(crate) const RELATION_PREFIX: &str = "strongroom_";
 

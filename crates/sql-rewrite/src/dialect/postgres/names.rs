@@ -15,6 +15,9 @@ pub(crate) const SYSTEM_COLUMNS: &[&str] = &["ctid", "tableoid", "xmin", "xmax",
 /// Where a row lies; partitions of one table number their rows alike.
 pub(crate) const ROW_LOCATOR: [&str; 2] = ["ctid", "tableoid"];
 
+/// The same, and which transaction has written it so.
+pub(crate) const ROW_VERSION: [&str; 3] = ["ctid", "tableoid", "xmin"];
+
 /// Words that are functions though they look like names (PostgreSQL 9.9.5, 9.27).
 pub(crate) const FUNCTION_WORDS: &[&str] = &[
     "current_catalog",
