@@ -1,6 +1,6 @@
-# Sourced by the `run` of a client of MariaDB: starts a server and the proxy before it, without rules. $port is
-# the proxy's, $server_port the server's own; both are stopped at the end. The user `ann` has the password
-# $password. `mariadb_at PORT ARGUMENTS...` runs the server's own client; skips where there is no MariaDB.
+# Sourced by the `run` of a client of MariaDB: starts a server and the proxy before it, without rules, or with
+# those of the file $rules. $port is the proxy's, $server_port the server's own; both are stopped at the end. The
+# user `ann` has the password $password. `mariadb_at PORT ARGUMENTS...` runs the server's own client; skips where there is no MariaDB.
 set -euo pipefail
 
 source "$(dirname "${BASH_SOURCE[0]}")/started.sh"
@@ -67,7 +67,8 @@ SQL
         if starts "$server_port" env --chdir=/ "${as_user[@]}" "$server" --no-defaults --datadir="$data" \
             --port="$server_port" --bind-address=127.0.0.1 --socket="$folder/server/sock" \
             --pid-file="$folder/server/pid" --init-file="$folder/first.sql" --character-set-server=utf8mb4 \
-            --innodb-log-file-size=8M --innodb-flush-log-at-trx-commit=0; then
+            --innodb-log-file-size=8M --innodb-flush-log-at-trx-commit=0 \
+            --general-log --general-log-file="$folder/server/general.log" --log-bin="$folder/server/binary"; then
             return
         fi
     done
@@ -75,10 +76,15 @@ SQL
 }
 
 start_proxy() {
+    [[ -z ${rules:-} ]] || "$program" columns create-key "$folder/columns.key" >/dev/null
     for _ in 1 2 3 4 5; do
         port=$((20000 + RANDOM))
         printf '[proxy]\nprotocol = "mysql"\nlisten = "127.0.0.1:%s"\nupstream = "127.0.0.1:%s"\n%s\n' \
             "$port" "$server_port" "drain_seconds = 0" >"$folder/strongroom.toml"
+        if [[ -n ${rules:-} ]]; then
+            printf '[keys]\nfile = "columns.key"\n' >>"$folder/strongroom.toml"
+            cat "$rules" >>"$folder/strongroom.toml"
+        fi
         if starts "$port" "$program" proxy --config "$folder/strongroom.toml"; then
             return
         fi

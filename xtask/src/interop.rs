@@ -23,6 +23,8 @@ const SKIPPED: i32 = 77;
 /// Clients whose downloads or builds take too long for every test; `cargo xtask interop --all` has
 /// them.
 const ON_DEMAND: &[&str] = &[
+    "mysql-go-gorm",
+    "mysql-java",
     "postgres-java-hibernate",
     "postgres-node-prisma",
     "postgres-rust-mappers",

@@ -78,6 +78,7 @@ pub fn read_literal(
         }
         Literal::Boolean(truth) => (Value::Boolean(*truth), LogicalType::Boolean),
         Literal::Number(digits) => Value::from_number(digits)?,
+        Literal::Bytes(bytes) => (Value::Bytes(bytes.clone()), LogicalType::Bytes),
         Literal::Text(text) => (Value::from_text(text, logical, context)?, logical),
         Literal::TransactionTime => (
             Value::Timestamp(context.now),

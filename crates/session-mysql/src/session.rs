@@ -31,6 +31,7 @@ mod input;
 mod login;
 mod protected;
 mod ruled;
+mod several;
 
 use answers::{Course, Due, Need, course, need};
 use input::{Fate, Input};
@@ -297,16 +298,17 @@ impl Session {
         while !self.has_ended() {
             let rest = &bytes[at..];
             let is_between = self.input(side).is_between_payloads();
-            let size = match (side, is_between) {
-                _ if self.is_logging_in() => self.take_of_login(side, rest)?,
-                (_, false) => self.take_piece(side, rest)?,
-                (Side::Client, true) if self.protected.is_some() => {
-                    self.take_ruled_command(rest)?
-                }
-                (Side::Client, true) => self.take_command(rest)?,
-                (Side::Server, true) if self.reads_answer() => self.take_ruled_answer(rest)?,
-                (Side::Server, true) => self.take_answer(rest)?,
+            let before = self.to_client.bytes.len();
+            let taken = match (side, is_between) {
+                _ if self.is_logging_in() => self.take_of_login(side, rest),
+                (_, false) => self.take_piece(side, rest),
+                (Side::Client, true) if self.protected.is_some() => self.take_ruled_command(rest),
+                (Side::Client, true) => self.take_command(rest),
+                (Side::Server, true) if self.reads_answer() => self.take_ruled_answer(rest),
+                (Side::Server, true) => self.take_answer(rest),
             };
+            self.take_several(before)?;
+            let size = taken?;
             if size == 0 {
                 break;
             }
@@ -560,7 +562,7 @@ impl Session {
         let mut sequence = match &self.phase {
             Phase::Ended => return,
             Phase::LoggingIn(exchange) => exchange.client_sequence,
-            Phase::Ready => self.answer_sequence(),
+            Phase::Ready => self.told_sequence(),
         };
         self.phase = Phase::Ended;
         self.end_protected();

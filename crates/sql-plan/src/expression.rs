@@ -31,6 +31,8 @@ pub enum Literal {
     Number(String),
     /// A quoted text, without quotes. Its context decides its type.
     Text(String),
+    /// Bytes in hexadecimal, before MySQL alone.
+    Bytes(Vec<u8>),
     /// The start time of the transaction (`CURRENT_TIMESTAMP`, `now()`).
     TransactionTime,
     /// The next value of the sequence of the column that it is stored in. The proxy asks the server
@@ -56,6 +58,13 @@ impl Literal {
                 }
                 out.push('\'');
             }
+            Self::Bytes(bytes) => {
+                out.push_str("'\\x");
+                bytes
+                    .iter()
+                    .for_each(|byte| out.push_str(&format!("{byte:02x}")));
+                out.push('\'');
+            }
             Self::TransactionTime => out.push_str("CURRENT_TIMESTAMP"),
             // In no text that is sent: it is sealed.
             Self::Drawn => out.push_str("DEFAULT"),
@@ -70,6 +79,7 @@ impl fmt::Debug for Literal {
             Self::Boolean(_) => "Boolean(…)",
             Self::Number(_) => "Number(…)",
             Self::Text(_) => "Text(…)",
+            Self::Bytes(_) => "Bytes(…)",
             Self::TransactionTime => "TransactionTime",
             Self::Drawn => "Drawn",
         })

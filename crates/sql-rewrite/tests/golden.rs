@@ -331,6 +331,7 @@ fn of_source(source: &Source) -> String {
             L::Boolean(value) => format!("{value}"),
             L::Number(digits) => digits.clone(),
             L::Text(text) => format!("{text:?}"),
+            L::Bytes(bytes) => format!("{bytes:02x?}"),
             L::TransactionTime => "now".to_owned(),
             L::Drawn => "next value".to_owned(),
         },

@@ -335,6 +335,27 @@ impl Prepared {
     }
 }
 
+/// Says in OK, or in EOF of either form, that another result follows.
+///
+/// # Errors
+/// It is neither.
+pub fn announce_more(payload: &mut [u8]) -> Result<(), Malformed> {
+    /// First byte, warnings and status.
+    const EOF_SIZE: usize = 5;
+    let place = if payload.first() == Some(&EOF) && payload.len() == EOF_SIZE {
+        3
+    } else {
+        let mut reader = Reader::new(payload);
+        reader.u8()?;
+        reader.integer()?;
+        reader.integer()?;
+        payload.len() - reader.rest().len()
+    };
+    let low = payload.get_mut(place).ok_or(Malformed)?;
+    *low |= Status::MORE_RESULTS.to_le_bytes()[0];
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

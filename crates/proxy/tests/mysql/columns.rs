@@ -8,5 +8,6 @@ mod dump;
 mod inserted;
 mod lab;
 mod refusals;
+mod sent_by_drivers;
 mod sessions;
 mod shown;

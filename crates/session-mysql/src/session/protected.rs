@@ -24,6 +24,7 @@ use wire_mysql::packet::{self, Header};
 
 use super::answers::{Course, Due, Step, course};
 use super::check_sequence;
+use super::several::Several;
 use crate::refusal::Refusal;
 
 mod carried;
@@ -61,6 +62,18 @@ pub(super) struct Pending {
     payload: Vec<u8>,
     /// The number of the packet with which its answer begins.
     sequence: u8,
+}
+
+impl Pending {
+    /// Of a text that goes to the server by itself.
+    fn of_text(text: &[u8]) -> Self {
+        let mut payload = Vec::with_capacity(text.len() + 1);
+        write_text(kind::QUERY, text, &mut payload);
+        Self {
+            payload,
+            sequence: 1,
+        }
+    }
 }
 
 /// What the session waits for.
@@ -103,6 +116,14 @@ pub(super) struct Protected {
     pending: Option<Pending>,
     /// The proxy refused the last statement.
     refused: Option<Refusal>,
+    /// What follows the statement that is carried out in its text, and the number of the packet
+    /// with which the answer begins.
+    rest: Option<(Vec<u8>, u8)>,
+    /// A text of several statements that is carried out.
+    pub(super) several: Option<Several>,
+    /// Whether the client sends several statements in one text, by `COM_SET_OPTION`. None: as it
+    /// said when it logged in.
+    sends_several: Option<bool>,
     /// The number of the server's next packet, where the proxy reads it.
     server_sequence: u8,
 }
@@ -126,6 +147,9 @@ impl Protected {
             work: Work::Nothing,
             pending: None,
             refused: None,
+            rest: None,
+            several: None,
+            sends_several: None,
             server_sequence: 0,
         })
     }
@@ -142,6 +166,11 @@ impl Protected {
     /// Whether a command is carried out.
     pub(super) fn is_busy(&self) -> bool {
         self.pending.is_some() || !matches!(self.work, Work::Nothing)
+    }
+
+    /// What follows the statement that was begun, in its text.
+    pub(super) fn take_rest(&mut self) -> Option<(Vec<u8>, u8)> {
+        self.rest.take()
     }
 
     /// Whether the server's answer is the proxy's to read.

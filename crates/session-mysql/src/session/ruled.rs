@@ -1,10 +1,11 @@
 //! How a session with rules takes bytes: whole payloads, one command after the other.
 
-use wire_mysql::command::kind;
+use wire_mysql::command::{kind, write_text};
 use wire_mysql::packet::{Extent, Header};
 
 use super::answers::Step;
 use super::protected::{Protected, Reach};
+use super::several::Several;
 use super::{Phase, Session, check_sequence};
 use crate::refusal::Refusal;
 
@@ -25,7 +26,7 @@ impl Session {
     /// Whether a command is carried out: the next one waits.
     pub(super) fn is_busy(&self) -> bool {
         let protected = self.protected.as_ref();
-        !self.due.is_empty() || protected.is_some_and(|own| own.is_busy())
+        !self.due.is_empty() || protected.is_some_and(|own| own.is_busy() || own.several.is_some())
     }
 
     /// Whether what the client has sent is the start of one command, the rest of which is missing.
@@ -80,6 +81,61 @@ impl Session {
             _ => protected.command(payload, extent.next_sequence(), &mut reach)?,
         }
         Ok(extent.size())
+    }
+
+    /// The number of the packet in which the client is told something.
+    pub(super) fn told_sequence(&self) -> u8 {
+        let several = self.protected.as_ref().and_then(|own| own.several.as_ref());
+        several.map_or_else(|| self.answer_sequence(), |several| several.sequence)
+    }
+
+    /// Gives the client what was written for it since a moment as a part of the answer to several
+    /// statements, and begins the next of them.
+    pub(super) fn take_several(&mut self, before: usize) -> Result<(), Refusal> {
+        if let Some(protected) = &mut self.protected
+            && let Some((rest, sequence)) = protected.take_rest()
+        {
+            match &mut protected.several {
+                Some(several) => several.begin(Some(rest)),
+                None => protected.several = Some(Several::new(rest, sequence)),
+            }
+        }
+        let mut before = before;
+        while let Some(protected) = self.protected.as_deref_mut()
+            && let Some(mut several) = protected.several.take()
+        {
+            let written = self.to_client.bytes.split_off(before);
+            several.take(&written, self.capabilities, &mut self.to_client.bytes)?;
+            let is_busy = protected.is_busy() || !self.due.is_empty();
+            let text = match is_busy {
+                true => None,
+                false => several.next(),
+            };
+            if is_busy || text.is_some() {
+                protected.several = Some(several);
+            }
+            let Some(text) = text else {
+                break;
+            };
+            before = self.to_client.bytes.len();
+            self.begin_next(&text)?;
+        }
+        Ok(())
+    }
+
+    /// Begins the next of several statements.
+    fn begin_next(&mut self, text: &[u8]) -> Result<(), Refusal> {
+        let Some((protected, mut reach)) = self.ruled() else {
+            return Ok(());
+        };
+        let mut payload = Vec::with_capacity(text.len() + 1);
+        write_text(kind::QUERY, text, &mut payload);
+        protected.command(&payload, 1, &mut reach)?;
+        let rest = protected.take_rest().map(|(rest, _)| rest);
+        if let Some(several) = &mut protected.several {
+            several.begin(rest);
+        }
+        Ok(())
     }
 
     /// A payload of the server's that the proxy reads itself.

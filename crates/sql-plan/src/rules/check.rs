@@ -484,7 +484,7 @@ pub fn parse_default(text: &str, logical: LogicalType) -> Result<Literal, String
         Literal::Number(_) if !logical.is_number() => {}
         // What is no value is refused when a row is written.
         Literal::Text(_) if logical.opaque().is_some() => return Ok(literal),
-        Literal::Number(_) | Literal::Text(_) => {
+        Literal::Number(_) | Literal::Text(_) | Literal::Bytes(_) => {
             if constant_value(&literal, logical).is_some() {
                 return Ok(literal);
             }
@@ -503,7 +503,11 @@ pub fn constant_value(literal: &Literal, logical: LogicalType) -> Option<Value> 
     let (value, from) = match literal {
         Literal::Number(digits) => Value::from_number(digits).ok()?,
         Literal::Text(text) => (Value::from_text(text, logical, &context).ok()?, logical),
-        Literal::Null | Literal::Boolean(_) | Literal::TransactionTime | Literal::Drawn => {
+        Literal::Null
+        | Literal::Boolean(_)
+        | Literal::Bytes(_)
+        | Literal::TransactionTime
+        | Literal::Drawn => {
             return None;
         }
     };

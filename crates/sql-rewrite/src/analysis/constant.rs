@@ -35,6 +35,11 @@ impl Constant {
             Expr::Nested(inner) => return Self::of(inner),
             Expr::Value(value) => Self::of_value(&value.value)?,
             Expr::UnaryOp { op, expr } => Self::signed(*op, expr)?,
+            // As the plain form of MySQL has bytes; PostgreSQL knows no such prefix.
+            Expr::Prefixed { value, .. } => bytes(value).map(|bytes| Self {
+                source: Source::Literal(Literal::Bytes(bytes)),
+                cast: None,
+            }),
             Expr::Cast {
                 kind: CastKind::Cast | CastKind::DoubleColon,
                 expr,
@@ -270,6 +275,18 @@ impl Constant {
             _ => false,
         }
     }
+}
+
+/// The bytes of a hexadecimal constant.
+fn bytes(value: &Expr) -> Option<Vec<u8>> {
+    let Expr::Value(value) = value else {
+        return None;
+    };
+    let Value::HexStringLiteral(digits) = &value.value else {
+        return None;
+    };
+    let byte = |start: usize| u8::from_str_radix(digits.get(start..start + 2)?, 16).ok();
+    (0..digits.len()).step_by(2).map(byte).collect()
 }
 
 /// The text of a constant in quotes, unless it is empty.

@@ -8,6 +8,7 @@ use sqlparser::ast::{
 use super::comparison::Comparison;
 use super::{Analysis, Clear, Constant, Scope, constant};
 use crate::analysis::joinable::joinable;
+use crate::dialect::mysql::bytes;
 use crate::{ColumnId, Mode, Refusal, Use};
 use sql_plan::{refuse, unsupported};
 
@@ -168,6 +169,13 @@ impl Analysis<'_> {
             Expr::TypedString(typed) if !typed.uses_odbc_syntax => {
                 constant::check_plain_value(&typed.value.value)?;
                 self.clear(&mut typed.value.value, Clear::Free)
+            }
+            // Bytes as MySQL has them in hexadecimal.
+            Expr::Prefixed { prefix, value } if prefix.value == bytes::INTRODUCER => {
+                match &mut **value {
+                    Expr::Value(value) => self.clear(&mut value.value, Clear::Free),
+                    _ => Err(unsupported("a constant with a prefix")),
+                }
             }
             Expr::Tuple(parts) => self.plain_all(parts, scope),
             Expr::Array(Array { elem, named: _ }) => self.plain_all(elem, scope),

@@ -6,6 +6,7 @@
 //! means the same to the server. Every other statement passes, unless it may reach a protected
 //! table without its name ([`statement`]).
 
+pub mod bytes;
 pub(crate) mod ddl;
 mod duplicates;
 pub mod entries;
@@ -20,6 +21,7 @@ pub(crate) mod parse;
 mod proposed;
 mod rowless;
 pub mod schema;
+pub mod several;
 pub mod shown;
 pub mod statement;
 pub(crate) mod subset;
@@ -77,6 +79,11 @@ pub enum ModeError {
 }
 
 impl MySql {
+    /// Whether it has `INSERT … RETURNING`.
+    pub(crate) fn returns_rows(self) -> bool {
+        self.is_mariadb && self.version >= 100_500
+    }
+
     /// A server by its version, as `@@version` has it.
     pub fn of_version(version: &str, folds_tables: bool) -> Self {
         let digits = version.split(|letter: char| !letter.is_ascii_digit());

@@ -31,6 +31,7 @@ impl Verifier<'_, '_> {
             Expr::CompoundIdentifier(parts) => scope.label(parts, self.labels),
             Expr::Nested(inner) => self.label(inner, scope),
             Expr::Value(value) => self.value(&value.value),
+            Expr::Prefixed { value, .. } => self.label(value, scope),
             Expr::TypedString(typed) => self.value(&typed.value.value),
             Expr::Subquery(query) => self.single(query, scope),
             Expr::Exists { subquery, .. } => {

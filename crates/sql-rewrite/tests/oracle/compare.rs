@@ -154,6 +154,7 @@ fn of_literal(literal: &Literal) -> Option<String> {
         Literal::Null | Literal::Boolean(_) | Literal::TransactionTime | Literal::Drawn => None,
         Literal::Number(digits) => Some(number(digits)),
         Literal::Text(text) => Some(format!("{text:?}")),
+        Literal::Bytes(bytes) => Some(format!("{bytes:02x?}")),
     }
 }
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use session_core::StatementError;
 use session_core::plans::TextPlan;
 use sql_plan::Effects;
+use sql_rewrite::mysql::several;
 use sql_rewrite::mysql::shown::Described;
+use wire_mysql::Capabilities;
 use wire_mysql::command::{Command, Fetch, kind, write_text};
 use wire_mysql::execute::Head;
 
@@ -60,8 +62,11 @@ impl Protected {
                 self.reset();
                 self.pass(pending, Passing::default(), reach);
             }
-            Command::SetOption(_)
-            | Command::Ping
+            Command::SetOption(option) => {
+                self.sends_several = Some(option == 0);
+                self.pass(pending, Passing::default(), reach);
+            }
+            Command::Ping
             | Command::Statistics
             | Command::ProcessKill(_)
             | Command::Other(kind::REFRESH | kind::SHUTDOWN | kind::DEBUG | kind::PROCESS_INFO) => {
@@ -93,7 +98,14 @@ impl Protected {
             return self.pass(pending, Passing::default(), reach);
         }
         match self.decide(text) {
-            Err(error) => self.refuse(&error, pending.sequence, reach),
+            Err(error) => match self.first_of_several(text, reach) {
+                Some((first, rest)) => {
+                    let (first, rest) = (first.to_vec(), rest.to_vec());
+                    self.rest = Some((rest, pending.sequence));
+                    self.query(&first, &Pending::of_text(&first), reach);
+                }
+                None => self.refuse(&error, pending.sequence, reach),
+            },
             Ok(Decision::Described(described)) => {
                 self.send(|out| out.extend_from_slice(&pending.payload), reach);
                 let describing =
@@ -116,6 +128,19 @@ impl Protected {
                 }
             }
         }
+    }
+
+    /// The first of several statements that the client may send in one text, and what follows it.
+    fn first_of_several<'t>(
+        &self,
+        text: &'t [u8],
+        reach: &Reach<'_>,
+    ) -> Option<(&'t [u8], &'t [u8])> {
+        let by_login = reach.capabilities.has(Capabilities::MULTI_STATEMENTS);
+        let is_allowed = self.sends_several.unwrap_or(by_login);
+        let settings = self.settings.as_ref().filter(|_| is_allowed)?;
+        let (own, _) = settings.own.as_ref().ok()?;
+        several::first(text, *own)
     }
 
     /// Waits for the answer to a planned statement that has been sent, as a text or with bindings.

@@ -225,7 +225,11 @@ fn form(logical: LogicalType, results: Results) -> Form {
             ..number(FieldType::DOUBLE, 22)
         },
         LogicalType::Text => {
-            let length = u32::from(u16::MAX) * results.letter_size();
+            // To convert them, the server counts bytes as letters.
+            let length = match results.is_unconverted {
+                true => u32::from(u16::MAX),
+                false => u32::from(u16::MAX) * results.letter_size(),
+            };
             text(FieldType::BLOB, length, flag::BLOB)
         }
         _ => Form {

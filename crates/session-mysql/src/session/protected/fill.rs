@@ -146,6 +146,7 @@ pub(super) fn literal(hole: &Hole, loaded: &Loaded) -> Result<Option<Vec<u8>>, S
         Source::Literal(Literal::Null) => return Ok(None),
         Source::Literal(Literal::Number(digits)) => Given::Number(digits),
         Source::Literal(Literal::Text(text)) => Given::Text(text),
+        Source::Literal(Literal::Bytes(bytes)) => Given::Bytes(bytes),
         Source::Parameter(_) => return Err(without_values()),
         _ => return Err(StatementError::other_plan()),
     };
@@ -248,6 +249,11 @@ pub(super) fn parameter(
     let given = match bound.value {
         Value::Null => return Ok(None),
         Value::Bytes(bytes) => return of_bytes(bytes, bound, (column, purpose), settings, loaded),
+        // A driver that has one kind of number alone sends whole numbers so.
+        Value::Double(number) if is_exact(number, own.logical) => {
+            memory = number.to_string();
+            Some(Given::Number(&memory))
+        }
         Value::Float(_) | Value::Double(_) if purpose != Purpose::Store => return Err(other_kind()),
         // The server, too, stores the shortest digits that stand for the number.
         Value::Float(number) => decimal(f64::from(number), own.logical, &mut memory),
@@ -262,6 +268,21 @@ pub(super) fn parameter(
         }
     };
     seal(loaded, (column, purpose), given.ok_or_else(other_kind)?).map(Some)
+}
+
+/// Whether a number is a whole one that no other value of a column is equal to in double precision,
+/// in which the server compares them. It stores the same number.
+fn is_exact(number: f64, logical: LogicalType) -> bool {
+    /// Below 2⁵³ all whole numbers have a form of their own.
+    const BELOW: f64 = 9_007_199_254_740_992.0;
+    /// All decimals of so many digits have.
+    const DIGITS_MAX: u16 = 15;
+    let is_kind = match logical {
+        LogicalType::SmallInt | LogicalType::Integer | LogicalType::BigInt => true,
+        LogicalType::Numeric(Some((digits, _))) => digits <= DIGITS_MAX,
+        _ => false,
+    };
+    is_kind && number.trunc() == number && number.abs() < BELOW
 }
 
 fn decimal(number: f64, logical: LogicalType, memory: &mut String) -> Option<Given<'_>> {

@@ -98,7 +98,10 @@ impl Preparing {
         if usize::from(found.parameters) != slots.len() {
             return Err(Malformed.into());
         }
-        check_count(found.columns.into(), plan)?;
+        // MariaDB tells of the columns of `RETURNING` only with the rows; they are checked then.
+        if found.columns > 0 {
+            check_count(found.columns.into(), plan)?;
+        }
         self.answer = Some(found);
         Ok(())
     }

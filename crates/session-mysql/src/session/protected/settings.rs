@@ -51,6 +51,8 @@ pub(super) struct Results {
     pub(super) letters: Letters,
     /// The number of the character set in definitions.
     pub(super) number: u16,
+    /// Each column comes in the character set in which it is stored.
+    pub(super) is_unconverted: bool,
 }
 
 impl Results {
@@ -110,10 +112,12 @@ impl Settings {
                 None | Some("binary") => Results {
                     letters: Letters::Utf8,
                     number: if plain.is_mariadb { 45 } else { 255 },
+                    is_unconverted: true,
                 },
                 Some(_) => Results {
                     letters: letters(7)?,
                     number,
+                    is_unconverted: false,
                 },
             },
             key: format!(

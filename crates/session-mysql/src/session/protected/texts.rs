@@ -5,6 +5,7 @@ use std::sync::Arc;
 use session_core::plans::TextPlan;
 use session_core::{Loaded, Protection, StatementError};
 use sql_plan::{Effects, Form, Output, Plan, Source, Translated};
+use sql_rewrite::mysql::bytes::in_hexadecimal;
 use sql_rewrite::mysql::shown::{Described, described};
 use sql_rewrite::mysql::statement::{effects_of_unread, may_name};
 
@@ -88,8 +89,12 @@ pub(super) fn decide(
     if let Err(error) = &settings.own {
         return unread(&|| StatementError::unsupported(error.to_string()));
     }
-    let read = std::str::from_utf8(text).ok();
-    let Some(text) = read.filter(|text| settings.client.has(text)) else {
+    let read = match &settings.own {
+        Ok((own, _)) => in_hexadecimal(text, *own),
+        Err(_) => None,
+    };
+    let read = read.filter(|text| settings.client.has(text));
+    let Some(text) = read.as_deref() else {
         return unread(&|| {
             StatementError::unsupported(
                 "a text over a protected table with letters that are not UTF-8, or not of the \

@@ -14,8 +14,13 @@ use super::{MySql, names, schema::physical_type};
 use crate::{Effects, Mode, Piece, Plan, ProtectedColumn, Refusal, Schema, Template, Translated};
 use sql_plan::{refuse, unsupported};
 
+mod keys;
+
 /// The plan of a statement that reads and writes no rows.
 pub(crate) fn plan(statement: &Statement, schema: &Schema, own: MySql) -> Result<Plan, Refusal> {
+    if let Some(planned) = keys::plan(statement, schema, own) {
+        return planned;
+    }
     match statement {
         Statement::CreateTable(create) => of_create(create, schema, own),
         Statement::Drop {
@@ -364,34 +369,36 @@ fn reads_back(text: &str, create: &CreateTable, own: MySql) -> bool {
     super::parse::reads_back(&text, &statement, own)
 }
 
+/// The columns of a key.
+fn check_columns(columns: &[IndexColumn], rules: &[&ProtectedColumn]) -> Result<(), Refusal> {
+    columns.iter().try_for_each(|column| {
+        let text = column.to_string().replace('`', "").to_ascii_lowercase();
+        let parts: HashSet<&str> = text
+            .split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'))
+            .collect();
+        match rules
+            .iter()
+            .find(|rule| parts.contains(rule.column.as_str()))
+        {
+            None => Ok(()),
+            Some(rule) if text == rule.column => check_key(rule),
+            Some(rule) => Err(refuse(format!(
+                "a key over a part of {}.{}",
+                rule.table, rule.column
+            ))
+            .with_hint("Leave the length out.")),
+        }
+    })
+}
+
 fn check_constraint(
     constraint: &TableConstraint,
     rules: &[&ProtectedColumn],
 ) -> Result<(), Refusal> {
-    let check_columns = |columns: &[IndexColumn]| {
-        columns.iter().try_for_each(|column| {
-            let text = column.to_string().replace('`', "").to_ascii_lowercase();
-            let parts: HashSet<&str> = text
-                .split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'))
-                .collect();
-            match rules
-                .iter()
-                .find(|rule| parts.contains(rule.column.as_str()))
-            {
-                None => Ok(()),
-                Some(rule) if text == rule.column => check_key(rule),
-                Some(rule) => Err(refuse(format!(
-                    "a key over a part of {}.{}",
-                    rule.table, rule.column
-                ))
-                .with_hint("Leave the length out.")),
-            }
-        })
-    };
     match constraint {
-        TableConstraint::PrimaryKey(key) => check_columns(&key.columns),
-        TableConstraint::Unique(key) => check_columns(&key.columns),
-        TableConstraint::Index(key) => check_columns(&key.columns),
+        TableConstraint::PrimaryKey(key) => check_columns(&key.columns, rules),
+        TableConstraint::Unique(key) => check_columns(&key.columns, rules),
+        TableConstraint::Index(key) => check_columns(&key.columns, rules),
         TableConstraint::Check(check) => {
             let text = check.expr.to_string().to_ascii_lowercase();
             match rules.iter().find(|rule| text.contains(&rule.column)) {

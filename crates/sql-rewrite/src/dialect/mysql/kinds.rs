@@ -35,6 +35,9 @@ pub(crate) fn check(plan: &Plan, schema: &Schema) -> Result<(), Refusal> {
                 Source::Computed(_) | Source::Locator(_) => return Ok(()),
                 Source::Literal(Literal::Number(digits)) => Given::Number(digits),
                 Source::Literal(Literal::Text(text)) => Given::Text(text),
+                Source::Literal(Literal::Bytes(bytes)) if column.logical == LogicalType::Bytes => {
+                    Given::Bytes(bytes)
+                }
                 _ => return Err(other_kind(column)),
             };
             let read = match purpose {

@@ -78,6 +78,7 @@ pub(super) fn is_constant(value: &Expr) -> bool {
             value.value,
             Value::Number(..) | Value::SingleQuotedString(_) | Value::Boolean(_)
         ),
+        Expr::Prefixed { .. } => true,
         Expr::UnaryOp {
             op: UnaryOperator::Minus | UnaryOperator::Plus,
             expr,

@@ -10,7 +10,7 @@ mod tests;
 
 use std::ops::Range;
 
-use super::MySql;
+use super::{MySql, bytes};
 use crate::dialect::{Unread, lexeme as common};
 
 /// Stands around the number of a hole in a text of ours. A text of a client that has it is refused.
@@ -71,6 +71,8 @@ pub(crate) enum Kind {
     Name,
     /// A text.
     Text,
+    /// Bytes in hexadecimal: the value is what introduces them, and their digits.
+    Bytes,
     /// A number.
     Number,
     /// A parameter.
@@ -130,9 +132,15 @@ pub(crate) fn shared(text: &str, dialect: MySql) -> Vec<(common::Lexeme, Range<u
             (Kind::Symbol, ")") => common::Lexeme::Close,
             (Kind::Symbol, ";") => common::Lexeme::Semicolon,
             (Kind::Symbol, _) => common::Lexeme::Operator,
-            (Kind::Name | Kind::Text | Kind::Number | Kind::Parameter | Kind::Hole(_), _) => {
-                common::Lexeme::Other
-            }
+            (
+                Kind::Name
+                | Kind::Text
+                | Kind::Bytes
+                | Kind::Number
+                | Kind::Parameter
+                | Kind::Hole(_),
+                _,
+            ) => common::Lexeme::Other,
         };
         (kind, lexeme.span)
     };
@@ -235,6 +243,8 @@ impl Reader<'_> {
             '"' if self.dialect.ansi_quotes => self.quoted(Kind::Name, '"', is_apart),
             '"' => self.quoted(Kind::Text, '"', is_apart),
             '`' => self.quoted(Kind::Name, '`', is_apart),
+            '0' if self.byte(1) == Some(b'x') => self.bytes(2, "", is_apart),
+            'x' | 'X' if self.byte(1) == Some(b'\'') => self.bytes(2, "'", is_apart),
             '0'..='9' => self.number(is_apart),
             '.' if self.byte(1).is_some_and(|next| next.is_ascii_digit())
                 && !self.is_behind_name() =>
@@ -286,10 +296,48 @@ impl Reader<'_> {
                 .is_some_and(|first| first.value == "create");
         let is_ignore =
             lower == "ignore" && matches!(&self.found[..], [first] if first.value == "insert");
-        if !is_part && !is_declared && !is_ignore && OTHER_FORMS.contains(&lower.as_str()) {
+        // Of rows that are written, where the server has it: `subset` reads what follows.
+        let is_returning = lower == "returning"
+            && self.dialect.returns_rows()
+            && self.found.first().is_some_and(|first| {
+                ["insert", "replace", "delete"].contains(&first.value.as_str())
+            });
+        let is_known = is_part || is_declared || is_ignore || is_returning;
+        if !is_known && OTHER_FORMS.contains(&lower.as_str()) {
             return Err(refused("a key word of a form that is not understood yet"));
         }
         self.push(Kind::Word, size, lower, is_apart);
+        Ok(())
+    }
+
+    /// `x'00'` and `0x00`, and what introduces them: `_binary`, or nothing.
+    fn bytes(&mut self, start: usize, end: &str, is_apart: bool) -> Result<(), Unread> {
+        let inside = &self.rest()[start..];
+        let size = inside.bytes().take_while(u8::is_ascii_hexdigit).count();
+        let (digits, behind) = inside.split_at(size);
+        let is_end = behind.strip_prefix(end).is_some_and(|behind| {
+            let next = behind.bytes().next();
+            next.is_none_or(|byte| !is_word(byte) && byte != b'.' && byte != b'\'')
+        });
+        if !is_end || size % 2 == 1 || (size == 0 && end.is_empty()) {
+            return Err(refused("bytes in hexadecimal of this form"));
+        }
+        let size = start + size + end.len();
+        let is_introduced = self
+            .found
+            .last()
+            .is_some_and(|own| own.kind == Kind::Word && own.value == bytes::INTRODUCER);
+        if is_introduced && is_apart {
+            let value = format!("{} X'{digits}'", bytes::INTRODUCER);
+            let before = self.found.pop();
+            let is_apart = before.is_some_and(|own| own.is_apart);
+            self.check_is_value(is_apart)?;
+            self.push(Kind::Bytes, size, value, is_apart);
+            return Ok(());
+        }
+        let value = format!("{} X'{digits}'", bytes::BARE);
+        self.check_is_value(is_apart)?;
+        self.push(Kind::Bytes, size, value, is_apart);
         Ok(())
     }
 
@@ -459,6 +507,7 @@ pub(crate) fn plain(text: &str, dialect: MySql) -> Result<String, Unread> {
                 plain.push_str(&lexeme.value);
                 plain.push('`');
             }
+            Kind::Bytes => plain.push_str(&lexeme.value),
             Kind::Text => {
                 plain.push('\'');
                 plain.push_str(&lexeme.value.replace('\'', "''"));

@@ -13,7 +13,7 @@ use sqlparser::ast::{
 use sqlparser::dialect::{Dialect, MySqlDialect};
 use sqlparser::parser::Parser;
 
-use super::{MySql, lexer, subset};
+use super::{MySql, lexer, proposed, subset};
 use crate::dialect::Unread;
 
 /// The grammar of the plain form.
@@ -77,14 +77,14 @@ fn tree(text: &str, dialect: MySql) -> Result<Statement, Unread> {
     let parsed = Parser::parse_sql(&Plain, &plain);
     let mut statements = parsed.map_err(|_| Unread::Syntax)?;
     match (statements.pop(), statements.is_empty()) {
-        (Some(statement), true) => Ok(in_common_forms(statement)),
+        (Some(statement), true) => Ok(in_common_forms(statement, dialect)),
         _ => Err(Unread::Syntax),
     }
 }
 
 /// Gives forms of MySQL alone the tree that all dialects share: `LIMIT offset, count`, and a table
 /// before the target of an assignment.
-fn in_common_forms(mut statement: Statement) -> Statement {
+fn in_common_forms(mut statement: Statement, dialect: MySql) -> Statement {
     match &mut statement {
         Statement::Query(query) => {
             if let Some(LimitClause::OffsetCommaLimit { offset, limit }) = &query.limit_clause {
@@ -102,7 +102,14 @@ fn in_common_forms(mut statement: Statement) -> Statement {
             let own = own_name(&update.table.relation);
             without_table(&mut update.assignments, own.as_ref());
         }
-        Statement::Insert(insert) => inserted_in_common_forms(insert),
+        Statement::Insert(insert) => {
+            inserted_in_common_forms(insert);
+            if dialect.is_mariadb
+                && let Some(OnInsert::DuplicateKeyUpdate(assignments)) = &mut insert.on
+            {
+                proposed::in_the_shared_word(assignments);
+            }
+        }
         _ => {}
     }
     statement

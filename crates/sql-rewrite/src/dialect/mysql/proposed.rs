@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Assignment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, VisitorMut,
+    FunctionArguments, Ident, ObjectName, VisitorMut,
 };
 
 use super::names;
@@ -56,6 +56,17 @@ pub(super) fn each(assignments: &mut [Assignment], change: impl FnMut(&mut Expr)
     for assignment in assignments {
         let _: ControlFlow<()> = walk::visit_mut(&mut assignment.value, &mut change);
     }
+}
+
+/// Writes MariaDB's `VALUE(column)` as `VALUES(column)`, which is the same and both servers have.
+pub(super) fn in_the_shared_word(assignments: &mut [Assignment]) {
+    each(assignments, |value| {
+        if let Expr::Function(function) = value
+            && names::is_word(&function.name, "value")
+        {
+            function.name = ObjectName::from(vec![Ident::new("VALUES")]);
+        }
+    });
 }
 
 /// The assignments with columns in the place of `VALUES(column)`.

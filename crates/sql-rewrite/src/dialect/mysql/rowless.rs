@@ -90,13 +90,20 @@ fn sets_keys(found: &[Lexeme], text: &str) -> bool {
 /// `SHOW` of tables, triggers or keys.
 fn lists(found: &[Lexeme], text: &str) -> bool {
     let mut rest = found;
-    if !take_word(&mut rest, &["show"]) || has_word(rest, "where") || has_word(rest, "select") {
+    if !take_word(&mut rest, &["show"]) || has_word(rest, "select") {
         return false;
     }
     if take_word(&mut rest, &["index", "indexes", "keys"]) {
-        return take_word(&mut rest, &["from", "in"])
-            && take_table(&mut rest, text).is_some()
-            && (rest.is_empty() || (take_word(&mut rest, &["from", "in"]) && rest.len() == 1));
+        let is_of_table =
+            take_word(&mut rest, &["from", "in"]) && take_table(&mut rest, text).is_some();
+        if take_word(&mut rest, &["from", "in"]) && !rest.is_empty() {
+            rest = &rest[1..];
+        }
+        // Nothing of it tells how values are stored.
+        return is_of_table && (rest.is_empty() || take_word(&mut rest, &["where"]));
+    }
+    if has_word(rest, "where") {
+        return false;
     }
     take_word(&mut rest, &["full"]);
     take_word(&mut rest, &["tables", "triggers"])
@@ -116,7 +123,7 @@ fn without_texts(found: &[Lexeme], text: &str) -> String {
             out.push(' ');
         }
         match lexeme.kind {
-            Kind::Text => out.push_str("''"),
+            Kind::Text | Kind::Bytes => out.push_str("''"),
             Kind::Name => out.push_str(&lexeme.value),
             _ => out.push_str(&text[lexeme.span.clone()]),
         }

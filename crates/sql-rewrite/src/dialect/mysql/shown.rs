@@ -54,28 +54,31 @@ pub fn described(text: &str, schema: &Schema) -> Option<Described> {
     let found = lexer::lexemes(text, own).ok()?;
     let (form, database, table) = read(&found, text)?;
     let name = |name: &str| names::table(name, own);
-    let table = schema.find(database.map(name).as_deref(), &name(table))?;
-    let has_all = table.oid != 0 && !table.columns.is_empty();
-    let ids = table.columns.iter().filter_map(|column| column.protected);
-    let key = (table.schema.clone(), table.name.clone());
+    let (database, table) = (database.map(name), name(table));
+    let database = database.or_else(|| schema.search_path.first().cloned())?;
+    // The server answers that there is no table, or shows one that was made since the last look.
+    let is_known = match schema.find(Some(&database), &table) {
+        None => true,
+        Some(table) => table.oid == 0 || !table.columns.is_empty(),
+    };
+    let rules = schema.protected.iter();
+    let rules = rules.filter(|rule| rule.schema == database && rule.table == table);
+    let guard = format!("strongroom_{table}");
+    let key = (database.clone(), table.clone());
     let collation = schema.catalogue.collations.get(&key);
-    let columns: Vec<Declared> = ids
-        .map(|id| {
-            let rule = schema.column(id);
-            Declared {
-                name: rule.column.clone(),
-                type_text: shown_type(rule.logical, own),
-                collation: collation.filter(|_| rule.logical.is_text()).cloned(),
-                may_lack_default: !own.is_mariadb
-                    && matches!(rule.logical, LogicalType::Varchar(_)),
-            }
+    let columns: Vec<Declared> = rules
+        .map(|rule| Declared {
+            name: rule.column.clone(),
+            type_text: shown_type(rule.logical, own),
+            collation: collation.filter(|_| rule.logical.is_text()).cloned(),
+            may_lack_default: !own.is_mariadb && matches!(rule.logical, LogicalType::Varchar(_)),
         })
         .collect();
-    (has_all && !columns.is_empty()).then(|| Described {
+    (is_known && !columns.is_empty()).then_some(Described {
         form,
         own,
         columns,
-        guard: format!("strongroom_{}", table.name),
+        guard,
     })
 }
 

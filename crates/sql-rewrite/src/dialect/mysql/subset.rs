@@ -11,7 +11,7 @@ use sqlparser::ast::{
     Statement, TableFactor, TableWithJoins, UnaryOperator, Value,
 };
 
-use super::{names, proposed};
+use super::{bytes, names, proposed};
 
 use crate::dialect::Unread;
 use writes::{of_delete, of_insert, of_update};
@@ -46,7 +46,11 @@ pub(crate) fn check(statement: &Statement) -> Checked {
         Statement::Update(update) => of_update(update),
         Statement::Delete(delete) => of_delete(delete),
         // Each has a check of its own: `ddl`.
-        Statement::CreateTable(_) | Statement::Drop { .. } | Statement::Truncate(_) => Ok(()),
+        Statement::CreateTable(_)
+        | Statement::CreateIndex(_)
+        | Statement::AlterTable(_)
+        | Statement::Drop { .. }
+        | Statement::Truncate(_) => Ok(()),
         _ => form("a statement of this kind"),
     }
 }
@@ -376,6 +380,8 @@ fn of_operand(value: &Expr) -> Checked {
             | Value::Placeholder(_) => Ok(()),
             _ => form("a constant of this form"),
         },
+        // A user's column of such a name has no text behind it.
+        Expr::Prefixed { prefix, value } if is_bytes(prefix, value) => Ok(()),
         Expr::Nested(inner) => of_value(inner),
         Expr::UnaryOp {
             op: UnaryOperator::Minus | UnaryOperator::Plus,
@@ -413,6 +419,13 @@ fn of_operand(value: &Expr) -> Checked {
         ),
         _ => form("an expression of this form (CASE, CAST, a subquery, INTERVAL and others)"),
     }
+}
+
+/// Whether an expression has bytes behind its prefix, as the plain form writes them.
+fn is_bytes(prefix: &Ident, value: &Expr) -> bool {
+    let is_hexadecimal = matches!(value, Expr::Value(value)
+        if matches!(value.value, Value::HexStringLiteral(_)));
+    is_hexadecimal && [bytes::INTRODUCER, bytes::BARE].contains(&prefix.value.as_str())
 }
 
 fn of_function(function: &Function) -> Checked {

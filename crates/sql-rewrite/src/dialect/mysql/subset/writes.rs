@@ -2,10 +2,10 @@
 
 use sqlparser::ast::{
     Assignment, AssignmentTarget, Delete, Expr, FromTable, Insert, OnInsert, OrderByExpr, Query,
-    SetExpr, TableObject, Update,
+    SelectItem, SetExpr, TableObject, Update,
 };
 
-use super::{Checked, form, of_count, of_factor, of_object, of_query, of_value, proposed};
+use super::{Checked, form, of_count, of_factor, of_name, of_object, of_query, of_value, proposed};
 
 pub(super) fn of_insert(insert: &Insert) -> Checked {
     let Insert {
@@ -24,7 +24,7 @@ pub(super) fn of_insert(insert: &Insert) -> Checked {
         after_columns,
         has_table_keyword: false,
         on,
-        returning: None,
+        returning,
         output: None,
         replace_into,
         priority: None,
@@ -37,7 +37,7 @@ pub(super) fn of_insert(insert: &Insert) -> Checked {
         multi_table_else_clause: None,
     } = insert
     else {
-        return form("INSERT of this form (RETURNING, an alias, a priority)");
+        return form("INSERT of this form (an alias, a priority)");
     };
     if *ignore && *replace_into {
         return form("REPLACE of this form");
@@ -47,6 +47,7 @@ pub(super) fn of_insert(insert: &Insert) -> Checked {
     }
     of_object(name)?;
     columns.iter().try_for_each(of_object)?;
+    of_returning(returning.as_deref())?;
     of_duplicates(on.as_ref(), source)?;
     let Query {
         with: None,
@@ -136,13 +137,13 @@ pub(super) fn of_delete(delete: &Delete) -> Checked {
         from: FromTable::WithFromKeyword(from),
         using: None,
         selection,
-        returning: None,
+        returning,
         output: None,
         order_by,
         limit,
     } = delete
     else {
-        return form("DELETE of this form (RETURNING, several tables)");
+        return form("DELETE of this form (several tables)");
     };
     let [one] = &from[..] else {
         return form("DELETE of several tables");
@@ -151,11 +152,33 @@ pub(super) fn of_delete(delete: &Delete) -> Checked {
         return form("DELETE of several tables");
     }
     of_first(order_by, limit.as_ref())?;
+    of_returning(returning.as_deref())?;
     if !one.joins.is_empty() {
         return form("DELETE of several tables");
     }
     of_factor(&one.relation)?;
     selection.iter().try_for_each(of_value)
+}
+
+/// Columns of the rows that are written.
+fn of_returning(items: Option<&[SelectItem]>) -> Checked {
+    let mut items = items.unwrap_or_default().iter();
+    items.try_for_each(|item| match item {
+        SelectItem::UnnamedExpr(Expr::Identifier(name)) => of_name(name),
+        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => {
+            parts.iter().try_for_each(of_name)
+        }
+        SelectItem::ExprWithAlias {
+            expr: Expr::Identifier(name),
+            alias,
+        } => of_name(name).and_then(|()| of_name(alias)),
+        SelectItem::ExprWithAlias {
+            expr: Expr::CompoundIdentifier(parts),
+            alias,
+        } => parts.iter().chain([alias]).try_for_each(of_name),
+        SelectItem::Wildcard(options) if options.to_string().is_empty() => Ok(()),
+        _ => form("RETURNING of something else than columns"),
+    })
 }
 
 /// `ORDER BY` and `LIMIT` of rows that are written.

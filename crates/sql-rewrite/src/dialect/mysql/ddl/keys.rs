@@ -1,0 +1,119 @@
+//! Keys of tables that are there: `CREATE INDEX`, `DROP INDEX`, and the same by `ALTER TABLE`. Such
+//! a statement goes to the server as it came, since a sealed column has the name of the declared
+//! one.
+
+use sqlparser::ast::{
+    AlterTable, AlterTableOperation, CreateIndex, ObjectName, ObjectType, Statement,
+    TableConstraint,
+};
+
+use super::{changes, check_columns, check_constraint, check_foreign_key};
+use crate::dialect::mysql::{MySql, names};
+use crate::{Plan, ProtectedColumn, Refusal, Schema};
+use sql_plan::unsupported;
+
+/// The plan of a statement that makes or removes keys. None: it is another one.
+pub(super) fn plan(
+    statement: &Statement,
+    schema: &Schema,
+    own: MySql,
+) -> Option<Result<Plan, Refusal>> {
+    let checked = match statement {
+        Statement::CreateIndex(create) => of_index(create, schema, own),
+        Statement::AlterTable(alter) => of_alter(alter, schema, own),
+        Statement::Drop {
+            object_type: ObjectType::Index,
+            table: Some(_),
+            ..
+        } => Ok(()),
+        _ => return None,
+    };
+    Some(checked.map(|()| Plan::Pass(changes())))
+}
+
+fn of_index(create: &CreateIndex, schema: &Schema, own: MySql) -> Result<(), Refusal> {
+    let CreateIndex {
+        name: Some(_),
+        table_name,
+        using: _,
+        columns,
+        unique: _,
+        concurrently: false,
+        r#async: false,
+        if_not_exists: _,
+        include,
+        nulls_distinct: None,
+        with,
+        predicate: None,
+        index_options: _,
+        alter_options,
+    } = create
+    else {
+        return Err(unsupported("CREATE INDEX of this form"));
+    };
+    if !include.is_empty() || !with.is_empty() || !alter_options.is_empty() {
+        return Err(unsupported("CREATE INDEX of this form"));
+    }
+    let (_, rules) = rules_of(table_name, schema, own)?;
+    check_columns(columns, &rules)
+}
+
+fn of_alter(alter: &AlterTable, schema: &Schema, own: MySql) -> Result<(), Refusal> {
+    let AlterTable {
+        name,
+        if_exists: false,
+        only: false,
+        operations,
+        location: None,
+        on_cluster: None,
+        table_type: None,
+        end_token: _,
+    } = alter
+    else {
+        return Err(unsupported("ALTER TABLE of this form"));
+    };
+    let (database, rules) = rules_of(name, schema, own)?;
+    operations.iter().try_for_each(|operation| match operation {
+        AlterTableOperation::AddConstraint {
+            constraint,
+            not_valid: false,
+        } => match constraint {
+            TableConstraint::ForeignKey(key) => {
+                check_foreign_key(key, &rules, &database, schema, own)
+            }
+            TableConstraint::Unique(_) | TableConstraint::Index(_) => {
+                check_constraint(constraint, &rules)
+            }
+            _ => Err(other()),
+        },
+        AlterTableOperation::DropIndex { .. } => Ok(()),
+        AlterTableOperation::DropForeignKey {
+            drop_behavior: None,
+            ..
+        } => Ok(()),
+        _ => Err(other()),
+    })
+}
+
+fn other() -> Refusal {
+    unsupported("ALTER TABLE of something else than keys").with_hint(
+        "Only ADD and DROP of keys and foreign keys are understood. Otherwise make a new table, \
+         and copy its rows by INSERT … SELECT.",
+    )
+}
+
+/// The database of a table, and its rules.
+fn rules_of<'s>(
+    name: &ObjectName,
+    schema: &'s Schema,
+    own: MySql,
+) -> Result<(String, Vec<&'s ProtectedColumn>), Refusal> {
+    let (database, table) =
+        names::split(name, own).ok_or_else(|| unsupported("a computed name"))?;
+    let database = database.or_else(|| schema.search_path.first().cloned());
+    let database = database.ok_or_else(|| unsupported("a table without a database"))?;
+    let rules = schema.protected.iter();
+    let rules = rules.filter(|rule| rule.schema == database && rule.table == table);
+    let rules = rules.collect();
+    Ok((database, rules))
+}

@@ -1,0 +1,2 @@
+CREATE TABLE person (id INT PRIMARY KEY, name VARCHAR(40) NOT NULL, born DATE, salary DECIMAL(12,2), score BIGINT, photo BLOB, active BOOLEAN) DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE visit (number INT AUTO_INCREMENT PRIMARY KEY, person_id INT, note TEXT, KEY of_person (person_id), CONSTRAINT visit_of FOREIGN KEY (person_id) REFERENCES person (id)) DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
