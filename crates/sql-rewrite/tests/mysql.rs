@@ -159,7 +159,7 @@ fn what_is_read_in_other_ways_is_refused() {
         ("SELECT id /*!50000 , name */ FROM person", "comment"),
         ("SELECT id /*M! , name */ FROM person", "comment"),
         ("SELECT id FROM person WHERE id LIKE 1 = 2", "parentheses"),
-        ("SELECT id FROM person WHERE id = 0x41", "number"),
+        ("SELECT id FROM person WHERE id = 0x41", "prefix"),
         ("SELECT id 'x' FROM person", "text behind"),
         ("SELECT _latin1'x' FROM person", "text behind"),
         ("SELECT id FROM person; SELECT 1", "another statement"),

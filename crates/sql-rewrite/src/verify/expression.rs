@@ -10,6 +10,7 @@ use super::label::{Atom, Label};
 use super::names::{Columns, Scope};
 use super::{Doubt, Verifier};
 use crate::dialect::marks;
+use crate::dialect::mysql::bytes;
 use crate::{Form, Purpose, Source};
 
 /// Bytes of the stack that are left when more is taken, and how much more.
@@ -31,7 +32,10 @@ impl Verifier<'_, '_> {
             Expr::CompoundIdentifier(parts) => scope.label(parts, self.labels),
             Expr::Nested(inner) => self.label(inner, scope),
             Expr::Value(value) => self.value(&value.value),
-            Expr::Prefixed { value, .. } => self.label(value, scope),
+            // Other bytes mean what is beside them makes of them.
+            Expr::Prefixed { prefix, value } if prefix.value == bytes::INTRODUCER => {
+                self.label(value, scope)
+            }
             Expr::TypedString(typed) => self.value(&typed.value.value),
             Expr::Subquery(query) => self.single(query, scope),
             Expr::Exists { subquery, .. } => {
