@@ -96,14 +96,19 @@ impl Watch {
     /// # Errors
     /// The lease has ended.
     pub fn check(&self, now: Instant) -> Result<(), StatementError> {
-        if self.has_heard(now) {
-            return Ok(());
+        match self.has_heard(now) {
+            true => Ok(()),
+            false => Err(Self::ended()),
         }
+    }
+
+    /// The error where the lease has ended.
+    pub fn ended() -> StatementError {
         let message = "the proxy's own connection to this database is down, so that it would not \
                        hear of changes to the schema";
         let hint = "Statements go on when it is back. The proxy's log says what is wrong; see \
                     [proxy.watch] in its configuration.";
-        Err(StatementError::rules(message).hint(hint))
+        StatementError::rules(message).hint(hint)
     }
 
     fn has_heard(&self, now: Instant) -> bool {

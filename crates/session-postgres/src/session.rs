@@ -51,6 +51,7 @@ mod step;
 mod texts;
 mod transaction;
 mod upserting;
+mod watching;
 
 use due::Due;
 use incoming::{Input, Rest};

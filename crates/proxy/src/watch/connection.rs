@@ -127,6 +127,9 @@ async fn watch_on(
 ) -> Result<(), WatchError> {
     let opened = timeout(shared.config.startup_timeout(), Open::new(watch, shared)).await;
     let mut open = opened.map_err(|_| WatchError::Silent)??;
+    // Nobody has waited for this proxy until now. What it knows may be old, and so may be what a
+    // session is just reading.
+    protection.forget(watch.known_as());
     open.look(watch, protection).await?;
     if std::mem::take(&mut use_of.is_down) {
         let database = watch.known_as();

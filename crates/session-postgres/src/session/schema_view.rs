@@ -17,14 +17,7 @@ use super::load::{Draw, Extent, Load};
 use super::settings::{Settings, major_of};
 use super::stale::{Change, Stale};
 use super::transaction::Transaction;
-
-/// The watch over the database of a session.
-#[derive(Debug, Default)]
-struct Watching {
-    watch: Option<Arc<Watch>>,
-    /// Announced changes of the schema. The client waits until other proxies have confirmed them.
-    announced: Vec<Announced>,
-}
+use super::watching::Watching;
 
 /// Until when the schema of a session is valid, and what it is read on top of.
 #[derive(Debug, Default)]
@@ -233,6 +226,7 @@ impl SchemaView {
 
     /// Whether the catalogues must be read before the next plan.
     pub(super) fn must_load(&mut self, transaction: &Transaction) -> bool {
+        self.watching.note(Instant::now());
         if self.failure.is_some() || transaction.has_failed() {
             return false;
         }
@@ -455,9 +449,9 @@ impl SchemaView {
     /// Checks the lease of the watch over the database. Statements that only begin and end
     /// transactions do not depend on the schema.
     pub(super) fn check_lease(&self, plan: &TextPlan) -> Result<(), StatementError> {
-        match &self.watching.watch {
-            Some(watch) if !plan.only_frames() => watch.check(Instant::now()),
-            _ => Ok(()),
+        match plan.only_frames() {
+            true => Ok(()),
+            false => self.watching.check(Instant::now()),
         }
     }
 

@@ -171,7 +171,7 @@ impl Analysis<'_> {
                 self.clear(&mut typed.value.value, Clear::Free)
             }
             // Bytes as MySQL has them in hexadecimal.
-            Expr::Prefixed { prefix, value } if prefix.value == bytes::INTRODUCER => {
+            Expr::Prefixed { prefix, value } if bytes::is_introduced(prefix) => {
                 match &mut **value {
                     Expr::Value(value) => self.clear(&mut value.value, Clear::Free),
                     _ => Err(unsupported("a constant with a prefix")),

@@ -10,7 +10,7 @@ use super::label::{Atom, Label};
 use super::names::{Columns, Scope};
 use super::{Doubt, Verifier};
 use crate::dialect::marks;
-use crate::dialect::mysql::bytes;
+use crate::dialect::mysql::bytes::is_introduced as is_bytes;
 use crate::{Form, Purpose, Source};
 
 /// Bytes of the stack that are left when more is taken, and how much more.
@@ -31,11 +31,8 @@ impl Verifier<'_, '_> {
             Expr::Identifier(name) => scope.label(std::slice::from_ref(name), self.labels),
             Expr::CompoundIdentifier(parts) => scope.label(parts, self.labels),
             Expr::Nested(inner) => self.label(inner, scope),
+            Expr::Prefixed { prefix, value } if is_bytes(prefix) => self.label(value, scope),
             Expr::Value(value) => self.value(&value.value),
-            // Other bytes mean what is beside them makes of them.
-            Expr::Prefixed { prefix, value } if prefix.value == bytes::INTRODUCER => {
-                self.label(value, scope)
-            }
             Expr::TypedString(typed) => self.value(&typed.value.value),
             Expr::Subquery(query) => self.single(query, scope),
             Expr::Exists { subquery, .. } => {
@@ -599,6 +596,6 @@ fn row(expression: &Expr) -> Option<&[Expr]> {
 /// The form of an expression, without its content.
 fn kind(expression: &Expr) -> String {
     let debug = format!("{expression:?}");
-    let end = debug.find(|letter: char| !letter.is_alphanumeric());
-    debug[..end.unwrap_or(debug.len())].to_owned()
+    let letters = debug.chars().take_while(|letter| letter.is_alphanumeric());
+    letters.collect()
 }

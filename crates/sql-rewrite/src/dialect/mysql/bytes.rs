@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 
+use sqlparser::ast::Ident;
+
 use super::MySql;
 
 /// The character set that a text of bytes has.
@@ -12,6 +14,11 @@ pub(crate) const INTRODUCER: &str = "_binary";
 /// Stands before bytes whose meaning depends on what is beside them (`x'00'`, `0x00`). No text has
 /// it: a plain form with it is never sent.
 pub(super) const BARE: &str = "_strongroom_bare";
+
+/// Whether a prefix introduces bytes whose meaning depends on nothing beside them.
+pub(crate) fn is_introduced(prefix: &Ident) -> bool {
+    prefix.value == INTRODUCER
+}
 
 /// The text of a client in UTF-8, with each text of bytes in hexadecimal. None: other parts of it
 /// are no UTF-8, or it has no end.
