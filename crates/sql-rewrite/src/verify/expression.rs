@@ -9,8 +9,7 @@ use sqlparser::ast::{
 use super::label::{Atom, Label};
 use super::names::{Columns, Scope};
 use super::{Doubt, Verifier};
-use crate::dialect::marks;
-use crate::dialect::mysql::bytes::is_introduced as is_bytes;
+use crate::dialect::{marks, mysql::bytes::is_introduced as is_bytes};
 use crate::{Form, Purpose, Source};
 
 /// Bytes of the stack that are left when more is taken, and how much more.
@@ -596,6 +595,6 @@ fn row(expression: &Expr) -> Option<&[Expr]> {
 /// The form of an expression, without its content.
 fn kind(expression: &Expr) -> String {
     let debug = format!("{expression:?}");
-    let letters = debug.chars().take_while(|letter| letter.is_alphanumeric());
-    letters.collect()
+    let end = debug.find(|letter: char| !letter.is_alphanumeric());
+    debug[..end.unwrap_or(debug.len())].to_owned()
 }
