@@ -1,9 +1,13 @@
 //! Rows that the finisher has computed, in a statement for the server: an array for each column.
 
-use sqlparser::ast::{Expr, Ident, Query, SelectItem, TableFactor};
+use sqlparser::ast::{Expr, Ident, Query, SelectItem, Statement, TableFactor};
 
 use super::legs::{read, select_of};
-use crate::{Dialect, Refusal};
+use crate::analysis::template;
+use crate::{
+    Dialect, FinisherQuery, FinisherWrite, Hole, InsertedColumn, InsertedRows, Output, Plan,
+    Refusal, Translated,
+};
 
 /// The relation of the arrays.
 const ROWS: &str = "strongroom_rows";
@@ -41,4 +45,46 @@ pub(super) fn select(
         }
     }
     Err(sql_plan::unsupported("rows of this form"))
+}
+
+/// The statement for the server behind a query of the finisher, with the holes of the analysis.
+///
+/// # Errors
+/// It does not print as it is.
+pub(super) fn translated(
+    mut statement: Statement,
+    holes: &[Hole],
+    outputs: Vec<Output>,
+    query: &FinisherQuery,
+    dialect: Dialect,
+) -> Result<Translated, Refusal> {
+    let template = template::of(&mut statement, dialect)?;
+    let (template, holes, _) = template::compact(template, holes, Vec::new());
+    Ok(Translated {
+        template,
+        holes,
+        outputs,
+        parameter_types: query.fetch.parameter_types.clone(),
+        locks: None,
+    })
+}
+
+/// The plan of a statement that takes the finisher's answer as arrays of these columns.
+pub(super) fn plan(
+    query: FinisherQuery,
+    columns: Vec<InsertedColumn>,
+    write: Translated,
+    verb: &'static str,
+) -> Plan {
+    Plan::FinisherWrite(Box::new(FinisherWrite {
+        query,
+        columns: Vec::new(),
+        inserted: Some(InsertedRows {
+            width: columns.len(),
+            columns,
+        }),
+        upsert: None,
+        write,
+        verb,
+    }))
 }

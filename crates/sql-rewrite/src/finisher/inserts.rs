@@ -29,7 +29,7 @@ use crate::dialect::postgres::finisher;
 use crate::increment::{has_query, table_of};
 use crate::{
     Column, FinisherWrite, Form, InsertedColumn, InsertedRows, Plan, ProtectedColumn, Purpose,
-    Refusal, Schema, Source, Table, Translated,
+    Refusal, Schema, Source, Table,
 };
 use sql_plan::{refuse, unsupported};
 
@@ -157,17 +157,8 @@ fn assembled(
     let mut query = prepared.plan(fetched, analysis, pairs)?;
     query.effects.writes = Some((table.schema.clone(), table.name.clone()));
     query.effects.forgets_locks = fires_triggers;
-    let translated = |mut statement: Statement, outputs| {
-        let template = template::of(&mut statement, schema.dialect)?;
-        let (template, holes, _) = template::compact(template, &holes, Vec::new());
-        Ok::<_, Refusal>(Translated {
-            template,
-            holes,
-            outputs,
-            parameter_types: query.fetch.parameter_types.clone(),
-            locks: None,
-        })
-    };
+    let translated =
+        |statement, outputs| arrays::translated(statement, &holes, outputs, &query, schema.dialect);
     let upsert = match (conflicts, update) {
         (Some(conflicts), Some(update)) => {
             let written = translated(update.statement, output_list(update.outputs))?;

@@ -16,13 +16,10 @@ use sqlparser::ast::{
 
 use super::legs::{Leg, select_of};
 use super::{Prepared, arrays};
-use crate::analysis::{Analysis, Constant, template};
+use crate::analysis::{Analysis, Constant};
 use crate::dialect::postgres::finisher;
 use crate::walk;
-use crate::{
-    FinisherWrite, Form, InsertedColumn, InsertedRows, Output, OutputKind, Plan, Refusal, Schema,
-    Source, Translated,
-};
+use crate::{Form, InsertedColumn, Output, OutputKind, Plan, Refusal, Schema, Source};
 use sql_plan::{refuse, unsupported};
 
 /// The function that sets a sequence.
@@ -60,26 +57,15 @@ pub(super) fn of_query(query: &Query, schema: &Schema) -> Result<Option<Plan>, R
     })?;
     let holes = analysis.holes.clone();
     let query = prepared.plan(fetched, analysis, None)?;
-    let mut written = Statement::Query(Box::new(written));
-    let template = template::of(&mut written, schema.dialect)?;
-    let (template, holes, _) = template::compact(template, &holes, Vec::new());
-    Ok(Some(Plan::FinisherWrite(Box::new(FinisherWrite {
-        inserted: Some(InsertedRows {
-            width: values.len(),
-            columns: (0..values.len()).map(InsertedColumn::Plain).collect(),
-        }),
-        write: Translated {
-            template,
-            holes,
-            outputs: vec![Output::shown(OutputKind::Plain)],
-            parameter_types: query.fetch.parameter_types.clone(),
-            locks: None,
-        },
-        query,
-        columns: Vec::new(),
-        upsert: None,
-        verb: "SELECT",
-    }))))
+    let write = arrays::translated(
+        Statement::Query(Box::new(written)),
+        &holes,
+        vec![Output::shown(OutputKind::Plain)],
+        &query,
+        schema.dialect,
+    )?;
+    let columns = (0..values.len()).map(InsertedColumn::Plain).collect();
+    Ok(Some(arrays::plan(query, columns, write, "SELECT")))
 }
 
 /// The only column of a query, if it is a call of [`SET`].

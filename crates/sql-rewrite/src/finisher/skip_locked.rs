@@ -34,20 +34,17 @@ use sqlparser::ast::{
     SetExpr, Statement, TableFactor, Value, Visitor, VisitorMut,
 };
 
-use super::Prepared;
 use super::legs::{read, select_of};
 use super::parameters::note_casts;
 use super::rows::expanded;
 use super::writes::note_types;
+use super::{Prepared, arrays};
 use crate::analysis::function::sort_keys;
-use crate::analysis::{Analysis, Constant, Outputs, output_list, template};
+use crate::analysis::{Analysis, Constant, Outputs, output_list};
 use crate::dialect::postgres::finisher;
 use crate::increment::{has_query, written_table};
 use crate::walk;
-use crate::{
-    ColumnId, Dialect, FinisherWrite, Form, InsertedColumn, InsertedRows, Plan, Refusal, Schema,
-    Source, Table, Translated, Use,
-};
+use crate::{ColumnId, Dialect, Form, InsertedColumn, Plan, Refusal, Schema, Source, Table, Use};
 use sql_plan::{refuse, unsupported};
 use sqlstate::SqlState;
 
@@ -76,7 +73,7 @@ pub(super) fn of_statement(
     choice.check_names(statement, schema.dialect)?;
     check_alone(&choice.query, schema.dialect)?;
     let prepared = choice.find(schema)?;
-    let (analysis, (fetched, mut written, outputs)) = Analysis::run(schema, |analysis| {
+    let (analysis, (fetched, written, outputs)) = Analysis::run(schema, |analysis| {
         let fetched = prepared.fetch(&[], analysis)?;
         choice.note_bounds(analysis)?;
         let mut written = statement.clone();
@@ -91,31 +88,22 @@ pub(super) fn of_statement(
         })?;
         Ok((fetched, written, outputs))
     })?;
-    let template = template::of(&mut written, schema.dialect)?;
-    let (template, holes, _) = template::compact(template, &analysis.holes, Vec::new());
+    let holes = analysis.holes.clone();
     let (writes, fires_triggers) = (analysis.writes.clone(), analysis.fires_triggers);
     let mut query = prepared.plan(fetched, analysis, None)?;
     query.effects.uses.extend(choice.sorted_by(schema.dialect)?);
     query.effects.writes = writes;
     query.effects.forgets_locks = fires_triggers;
     let count = schema.dialect.row_version().len();
-    Ok(Some(Plan::FinisherWrite(Box::new(FinisherWrite {
-        inserted: Some(InsertedRows {
-            width: count,
-            columns: (0..count).map(InsertedColumn::Plain).collect(),
-        }),
-        write: Translated {
-            template,
-            holes,
-            outputs: output_list(outputs),
-            parameter_types: query.fetch.parameter_types.clone(),
-            locks: None,
-        },
+    let columns = (0..count).map(InsertedColumn::Plain).collect();
+    let outputs = output_list(outputs);
+    let write = arrays::translated(written, &holes, outputs, &query, schema.dialect)?;
+    Ok(Some(arrays::plan(
         query,
-        columns: Vec::new(),
-        upsert: None,
-        verb: verb_of(statement),
-    }))))
+        columns,
+        write,
+        verb_of(statement),
+    )))
 }
 
 /// What the client is told that was done.

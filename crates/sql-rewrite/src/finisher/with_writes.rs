@@ -18,19 +18,16 @@ use sqlparser::ast::{
     TableFactor, TableWithJoins, Update, UpdateTableFromKind, Visitor,
 };
 
-use super::Prepared;
 use super::legs::{read, select_of};
 use super::parameters::note_casts;
 use super::rows::expanded;
 use super::skip_locked::verb_of;
 use super::writes::{Target, note_types, skeleton};
-use crate::analysis::{Analysis, Relation, Scope, output_list, template};
+use super::{Prepared, arrays};
+use crate::analysis::{Analysis, Relation, Scope, output_list};
 use crate::increment::{Computed, has_query, locked_as_written, part_assignments};
 use crate::walk;
-use crate::{
-    Dialect, FinisherWrite, Form, InsertedColumn, InsertedRows, Plan, Purpose, Refusal, Schema,
-    Source, Translated,
-};
+use crate::{Dialect, Form, InsertedColumn, Plan, Purpose, Refusal, Schema, Source};
 use sql_plan::unsupported;
 
 /// The relation of the rows in the statement for the server.
@@ -59,9 +56,7 @@ pub(super) fn of_query(query: &Query, schema: &Schema) -> Result<Option<Plan>, R
         Ok((fetched, written, outputs, columns))
     })?;
     let verb = verb_of(&Statement::Query(Box::new(query.clone())));
-    let mut written = Statement::Query(Box::new(written));
-    let template = template::of(&mut written, schema.dialect)?;
-    let (template, holes, _) = template::compact(template, &analysis.holes, Vec::new());
+    let holes = analysis.holes.clone();
     let writes = analysis.writes.clone();
     let mut query = found.plan(fetched, analysis, None)?;
     if matches!(part.statement, Statement::Update(_)) {
@@ -69,23 +64,10 @@ pub(super) fn of_query(query: &Query, schema: &Schema) -> Result<Option<Plan>, R
     }
     query.effects.writes = writes;
     query.effects.forgets_locks = true;
-    Ok(Some(Plan::FinisherWrite(Box::new(FinisherWrite {
-        inserted: Some(InsertedRows {
-            width: columns.len(),
-            columns,
-        }),
-        write: Translated {
-            template,
-            holes,
-            outputs: output_list(outputs),
-            parameter_types: query.fetch.parameter_types.clone(),
-            locks: None,
-        },
-        query,
-        columns: Vec::new(),
-        upsert: None,
-        verb,
-    }))))
+    let written = Statement::Query(Box::new(written));
+    let outputs = output_list(outputs);
+    let write = arrays::translated(written, &holes, outputs, &query, schema.dialect)?;
+    Ok(Some(arrays::plan(query, columns, write, verb)))
 }
 
 /// The only part of `WITH` that updates or deletes, and its place among the parts.

@@ -14,9 +14,9 @@ use sqlparser::ast::{
     Statement, TableFactor, TableWithJoins, Update, UpdateTableFromKind,
 };
 
-use super::Prepared;
 use super::legs::select_of;
-use crate::analysis::{Analysis, Constant, Outputs, Relation, Scope, output_list, template};
+use super::{Prepared, arrays};
+use crate::analysis::{Analysis, Constant, Outputs, Relation, Scope, output_list};
 use crate::dialect::marks;
 use crate::dialect::postgres::finisher;
 use crate::increment::{
@@ -24,7 +24,6 @@ use crate::increment::{
 };
 use crate::{
     ColumnId, Dialect, FinisherWrite, Form, Output, Plan, Purpose, Refusal, Schema, Source, Table,
-    Translated,
 };
 use sql_plan::unsupported;
 
@@ -217,13 +216,12 @@ fn planned(
     (target, schema): (&Target, &Schema),
 ) -> Result<Plan, Refusal> {
     let locks: Vec<LockClause> = skeleton(schema.dialect)?.locks;
-    let (analysis, (fetched, mut written, outputs)) = Analysis::run(schema, |analysis| {
+    let (analysis, (fetched, written, outputs)) = Analysis::run(schema, |analysis| {
         let fetched = found.fetch(&locks, analysis)?;
         let (written, outputs) = write(analysis)?;
         Ok((fetched, written, outputs))
     })?;
-    let template = template::of(&mut written, schema.dialect)?;
-    let (template, holes, _) = template::compact(template, &analysis.holes, Vec::new());
+    let holes = analysis.holes.clone();
     let outputs: Vec<Output> = output_list(outputs);
     let fires_triggers = analysis.fires_triggers;
     let mut query = found.plan(fetched, analysis, None)?;
@@ -232,13 +230,7 @@ fn planned(
     }
     query.effects.writes = Some((target.table.schema.clone(), target.table.name.clone()));
     query.effects.forgets_locks = fires_triggers;
-    let write = Translated {
-        template,
-        holes,
-        outputs,
-        parameter_types: query.fetch.parameter_types.clone(),
-        locks: None,
-    };
+    let write = arrays::translated(written, &holes, outputs, &query, schema.dialect)?;
     Ok(Plan::FinisherWrite(Box::new(FinisherWrite {
         query,
         columns,
