@@ -312,6 +312,31 @@ fn sent(pieces: Vec<Piece>, holes: Vec<Hole>, outputs: Vec<Output>) -> Translate
     }
 }
 
+/// A query of the finisher over the rows of one relation, fetched in these columns.
+fn found(fetch: &str, kinds: &[OutputKind], text: &str) -> FinisherQuery {
+    let columns = (0..kinds.len()).map(|output| FetchedColumnPlan {
+        output,
+        element: Element::Binary,
+    });
+    let outputs = kinds.iter().map(|kind| Output::shown(*kind));
+    FinisherQuery {
+        fetch: sent(
+            vec![Piece::Text(fetch.to_owned())],
+            Vec::new(),
+            outputs.collect(),
+        ),
+        has_index: false,
+        is_of_no_row: false,
+        relations: vec![FetchedRelation {
+            columns: columns.collect(),
+        }],
+        text: text.to_owned(),
+        parameters: 0,
+        declared: Vec::new(),
+        effects: Effects::default(),
+    }
+}
+
 /// A query of the finisher over pairs of rows of a source and of `person`.
 fn pairs(source: &str, value: &str) -> FinisherQuery {
     let kinds = [
@@ -321,30 +346,12 @@ fn pairs(source: &str, value: &str) -> FinisherQuery {
         OutputKind::Sealed(NAME),
     ];
     let fetch = "SELECT t.ctid, t.tableoid, t.id, t.name FROM public.person AS t FOR UPDATE";
-    let columns = (0..kinds.len()).map(|output| FetchedColumnPlan {
-        output,
-        element: Element::Binary,
-    });
-    FinisherQuery {
-        fetch: sent(
-            vec![Piece::Text(fetch.to_owned())],
-            Vec::new(),
-            kinds.map(Output::shown).to_vec(),
-        ),
-        has_index: false,
-        is_of_no_row: false,
-        relations: vec![FetchedRelation {
-            columns: columns.collect(),
-        }],
-        text: format!(
-            "WITH {TARGET} SELECT t.ctid, t.tableoid, strongroom_clause.number, {value} FROM \
-             {source} LEFT JOIN strongroom_0 AS t ON t.name = 'x' CROSS JOIN LATERAL (SELECT CASE \
-             WHEN t.ctid IS NULL THEN 0 ELSE 1 END AS number) AS strongroom_clause"
-        ),
-        parameters: 0,
-        declared: Vec::new(),
-        effects: Effects::default(),
-    }
+    let text = format!(
+        "WITH {TARGET} SELECT t.ctid, t.tableoid, strongroom_clause.number, {value} FROM \
+         {source} LEFT JOIN strongroom_0 AS t ON t.name = 'x' CROSS JOIN LATERAL (SELECT CASE \
+         WHEN t.ctid IS NULL THEN 0 ELSE 1 END AS number) AS strongroom_clause"
+    );
+    found(fetch, &kinds, &text)
 }
 
 /// A `MERGE` with one clause that writes `person.id`, which is plain, or `person.name`.

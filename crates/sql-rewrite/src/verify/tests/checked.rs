@@ -1,15 +1,14 @@
 //! A column with check constraints takes what was checked for it, and nothing else.
 
-use super::{MAIL, NAME, NOTE, check, schema, secret, sent};
+use super::{MAIL, NAME, NOTE, check, found, schema, secret, sent};
 use column_codec::CHECK_MARK_SIZE;
 
 use crate::schema::ColumnCheck;
 use crate::{
-    Assignment, Copy, CopyFormat, Current, Effects, Expression, FinisherQuery, FinisherWrite, Form,
-    Hole, InsertedColumn, InsertedRows, Output, OutputKind, Piece, Plan, Purpose, ReadModifyWrite,
+    Assignment, Copy, CopyFormat, Current, Effects, Expression, FinisherWrite, Form, Hole,
+    InsertedColumn, InsertedRows, Output, OutputKind, Piece, Plan, Purpose, ReadModifyWrite,
     Schema, Source, Template,
 };
-use sql_plan::{Element, FetchedColumnPlan, FetchedRelation};
 
 /// The schema, where `person.name` has a check, and the table has the constraint or lacks it.
 fn checked(is_there: bool) -> Schema {
@@ -196,29 +195,12 @@ fn computed(write: [&str; 2], form: Form, rows: Option<InsertedRows>, schema: &S
         Form::Plain => panic!("it is sealed"),
     };
     let [before, after] = write.map(|text| Piece::Text(text.to_owned()));
-    let query = FinisherQuery {
-        fetch: sent(
-            vec![Piece::Text(
-                "SELECT visit.note FROM public.visit AS visit".to_owned(),
-            )],
-            Vec::new(),
-            vec![Output::shown(OutputKind::Sealed(NOTE))],
-        ),
-        has_index: false,
-        is_of_no_row: false,
-        relations: vec![FetchedRelation {
-            columns: vec![FetchedColumnPlan {
-                output: 0,
-                element: Element::Binary,
-            }],
-        }],
-        text: "WITH strongroom_0 (note) AS (SELECT note FROM unnest(CAST($1 AS text[])) AS \
-               strongroom_rows (note)) SELECT visit.note FROM strongroom_0 AS visit"
-            .to_owned(),
-        parameters: 0,
-        declared: Vec::new(),
-        effects: Effects::default(),
-    };
+    let query = found(
+        "SELECT visit.note FROM public.visit AS visit",
+        &[OutputKind::Sealed(NOTE)],
+        "WITH strongroom_0 (note) AS (SELECT note FROM unnest(CAST($1 AS text[])) AS \
+         strongroom_rows (note)) SELECT visit.note FROM strongroom_0 AS visit",
+    );
     let hole = Hole {
         source: Source::Computed(0),
         form,

@@ -1,11 +1,10 @@
 //! A sequence is set to values of columns that are drawn, and to nothing else.
 
-use super::{Draws, MAIL, NAME, check, schema, sent};
+use super::{Draws, MAIL, NAME, check, found, schema, sent};
 use crate::{
-    ColumnId, Effects, FinisherQuery, FinisherWrite, Form, Hole, InsertedColumn, InsertedRows,
-    Output, OutputKind, Piece, Plan, Source,
+    ColumnId, FinisherWrite, Form, Hole, InsertedColumn, InsertedRows, Output, OutputKind, Piece,
+    Plan, Source,
 };
-use sql_plan::{Element, FetchedColumnPlan, FetchedRelation};
 
 const FETCH: &str = "SELECT person.name FROM public.person AS person";
 const FINISHER: &str = "WITH strongroom_0 (name) AS (SELECT name FROM unnest(CAST($1 AS text[])) \
@@ -30,25 +29,7 @@ fn set(fetch: &str, column: ColumnId, finisher: &str, write: &str) -> Result<(),
         }],
         vec![Output::shown(OutputKind::Plain)],
     );
-    let query = FinisherQuery {
-        fetch: sent(
-            vec![Piece::Text(fetch.to_owned())],
-            Vec::new(),
-            vec![Output::shown(OutputKind::Sealed(column))],
-        ),
-        has_index: false,
-        is_of_no_row: false,
-        relations: vec![FetchedRelation {
-            columns: vec![FetchedColumnPlan {
-                output: 0,
-                element: Element::Binary,
-            }],
-        }],
-        text: finisher.to_owned(),
-        parameters: 0,
-        declared: Vec::new(),
-        effects: Effects::default(),
-    };
+    let query = found(fetch, &[OutputKind::Sealed(column)], finisher);
     let plan = Plan::FinisherWrite(Box::new(FinisherWrite {
         query,
         columns: Vec::new(),

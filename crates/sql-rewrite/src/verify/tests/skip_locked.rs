@@ -1,11 +1,10 @@
 //! Rows that the finisher chooses: the server is told where they lie, and nothing else of them.
 
-use super::{NAME, check, schema, sent};
+use super::{NAME, check, found, schema, sent};
 use crate::{
-    Effects, FinisherQuery, FinisherWrite, Form, Hole, InsertedColumn, InsertedRows, Output,
-    OutputKind, Piece, Plan, Source,
+    FinisherWrite, Form, Hole, InsertedColumn, InsertedRows, Output, OutputKind, Piece, Plan,
+    Source,
 };
-use sql_plan::{Element, FetchedColumnPlan, FetchedRelation};
 
 const FINISHER: &str = "WITH strongroom_0 (ctid, tableoid, xmin, name) AS (SELECT ctid, tableoid, \
                         xmin, name FROM unnest(CAST($1 AS tid[]), CAST($2 AS oid[]), CAST($3 AS \
@@ -33,29 +32,11 @@ fn locked(finisher: &str, write: &str) -> Result<(), String> {
         form: Form::Plain,
     });
     let name = Output::shown(OutputKind::Sealed(NAME));
-    let write = sent(pieces, holes.collect(), vec![name.clone()]);
-    let plain = || Output::shown(OutputKind::Plain);
+    let write = sent(pieces, holes.collect(), vec![name]);
     let fetch = "SELECT p.ctid, p.tableoid, p.xmin, p.name FROM public.person AS p";
-    let columns = (0..4).map(|output| FetchedColumnPlan {
-        output,
-        element: Element::Binary,
-    });
-    let query = FinisherQuery {
-        fetch: sent(
-            vec![Piece::Text(fetch.to_owned())],
-            Vec::new(),
-            vec![plain(), plain(), plain(), name],
-        ),
-        has_index: false,
-        is_of_no_row: false,
-        relations: vec![FetchedRelation {
-            columns: columns.collect(),
-        }],
-        text: finisher.to_owned(),
-        parameters: 0,
-        declared: Vec::new(),
-        effects: Effects::default(),
-    };
+    let mut kinds = [OutputKind::Plain; 4];
+    kinds[3] = OutputKind::Sealed(NAME);
+    let query = found(fetch, &kinds, finisher);
     let plan = Plan::FinisherWrite(Box::new(FinisherWrite {
         query,
         columns: Vec::new(),
