@@ -29,3 +29,19 @@ fail() {
     fi
     exit 1
 }
+
+# hexadecimal TEXT
+hexadecimal() {
+    printf %s "$1" | od -An -v -tx1 | tr -d ' \n'
+}
+
+# no_canary: neither a file of the server nor the log of the proxy has one of ${canaries[@]}, as text or in digits.
+no_canary() {
+    local word hex found words=()
+    for word in "${canaries[@]}"; do
+        hex=$(hexadecimal "$word")
+        words+=(-e "$word" -e "$hex" -e "${hex^^}")
+    done
+    found=$(LC_ALL=C grep -rlaF "${words[@]}" "$folder/server" "$folder/start.log" || true)
+    [[ -z $found ]] || fail "plaintext is in $found"
+}
