@@ -96,15 +96,23 @@ fn quoted(text: &[u8], start: usize, dialect: MySql) -> Option<(usize, Vec<u8>)>
         let escaped = *text.get(at)?;
         at += 1;
         match escaped {
-            b'0' => value.push(0),
-            b'b' => value.push(8),
-            b'n' => value.push(b'\n'),
-            b'r' => value.push(b'\r'),
-            b't' => value.push(b'\t'),
-            b'Z' => value.push(0x1a),
             b'%' | b'_' => value.extend([b'\\', escaped]),
-            other => value.push(other),
+            // A letter beyond ASCII stands for itself, in each of its bytes.
+            other => value.push(unescaped(char::from(other)) as u8),
         }
+    }
+}
+
+/// What a letter behind a backslash stands for.
+pub(super) fn unescaped(letter: char) -> char {
+    match letter {
+        '0' => '\0',
+        'b' => '\u{8}',
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        'Z' => '\u{1a}',
+        other => other,
     }
 }
 

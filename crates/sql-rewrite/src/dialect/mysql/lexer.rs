@@ -10,6 +10,7 @@ mod tests;
 
 use std::ops::Range;
 
+use super::bytes::is_word;
 use super::{MySql, bytes};
 use crate::dialect::{Unread, lexeme as common};
 
@@ -388,15 +389,9 @@ impl Reader<'_> {
             } else if escapes && letter == '\\' {
                 let (_, escaped) = letters.next().ok_or(Unread::Syntax)?;
                 value.push(match escaped {
-                    '0' => '\0',
-                    'b' => '\u{8}',
-                    'n' => '\n',
-                    'r' => '\r',
-                    't' => '\t',
-                    'Z' => '\u{1a}',
                     // Patterns keep them.
                     '%' | '_' => return Err(refused("\\% or \\_ in a text")),
-                    other => other,
+                    other => bytes::unescaped(other),
                 });
             } else {
                 value.push(letter);
@@ -466,10 +461,6 @@ impl Reader<'_> {
 fn may_join(one: &Lexeme, other: &Lexeme) -> bool {
     let joins = |own: &Lexeme| own.kind == Kind::Symbol && !"().,".contains(own.value.as_str());
     joins(one) && joins(other)
-}
-
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
 }
 
 /// A statement in the plain form.
