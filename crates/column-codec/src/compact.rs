@@ -1,7 +1,7 @@
 //! Numbers that stand for the values of a column in compact equality. The server keeps them
 //! encrypted, as `bigint`.
 
-use column_value::limits::{check_date, check_timestamp, integer_range};
+use column_value::limits::{check_date, integer_range};
 use column_value::{LogicalType, Value};
 
 use crate::canonical::Class;
@@ -11,16 +11,6 @@ pub(crate) const SEALED_SIZE: usize = 8;
 
 /// One that no type but `bigint` has: the least that is not the infinite past.
 const UNUSED: i64 = i64::MIN + 1;
-
-const DAY_US: i64 = 86_400_000_000;
-
-/// Whether values of the type are such numbers.
-pub(crate) fn is_for(logical: LogicalType) -> bool {
-    matches!(
-        Class::of(logical),
-        Class::Integer | Class::Date | Class::Time | Class::Timestamp | Class::TimestampTz
-    )
-}
 
 /// The number of a value of the type.
 pub(crate) fn number_of(value: &Value, logical: LogicalType) -> Option<i64> {
@@ -40,10 +30,8 @@ pub(crate) fn value_of(number: i64, logical: LogicalType) -> Option<Value> {
             .contains(&number)
             .then_some(Value::Integer(number)),
         Class::Date => check_date(number).ok().map(Value::Date),
-        Class::Time => (0..=DAY_US)
-            .contains(&number)
-            .then_some(Value::Time(number)),
-        Class::Timestamp | Class::TimestampTz => check_timestamp(number).ok().map(Value::Timestamp),
+        Class::Time => Value::time(number).ok(),
+        Class::Timestamp | Class::TimestampTz => Value::timestamp(number).ok(),
         _ => None,
     }
 }

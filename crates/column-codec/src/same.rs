@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use bigdecimal::num_traits::ToPrimitive;
 use bigdecimal::{BigDecimal, RoundingMode};
+use column_value::civil::DAY_US;
 use column_value::{LogicalType, NumericSpecial, Value, floats, numeric};
 
 use crate::canonical::Class;
@@ -79,8 +80,6 @@ pub(crate) fn among(value: &Value, logical: LogicalType) -> Result<Same<'_>, Unf
         _ => Err(Unfit::Type),
     }
 }
-
-const DAY_US: i64 = 86_400_000_000;
 
 /// From here on, several integers convert to the same `double precision`.
 const WHOLE_ROUNDED_MIN: f64 = (1_u64 << 53) as f64;

@@ -2,7 +2,6 @@
 
 use column_value::{EqualityForm, LogicalType, Pad};
 
-use crate::compact;
 use crate::order::Scale;
 
 /// What the server can do with sealed values, and therefore learns.
@@ -89,8 +88,8 @@ impl ColumnSpec {
     /// Checks the rule, and returns the scale of an ordered column.
     pub(crate) fn check(&self) -> Result<Option<Scale>, SpecError> {
         let (table, column) = (self.table.clone(), self.column.clone());
-        let is_for_compact = self.mode == Mode::Equality && compact::is_for(self.logical);
-        if self.equality == EqualityForm::Compact && !is_for_compact {
+        let is_compact = self.equality == EqualityForm::Compact;
+        if is_compact && !(self.mode == Mode::Equality && self.equality.is_for(self.logical)) {
             return Err(SpecError::Compact { table, column });
         }
         match self.mode {

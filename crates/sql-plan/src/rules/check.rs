@@ -279,17 +279,7 @@ fn check_equality(rule: &ColumnRule) -> Result<(), String> {
     if equality == EqualityForm::Authenticated {
         return Ok(());
     }
-    let is_number = matches!(
-        rule.logical,
-        LogicalType::SmallInt
-            | LogicalType::Integer
-            | LogicalType::BigInt
-            | LogicalType::Date
-            | LogicalType::Time(_)
-            | LogicalType::Timestamp(_)
-            | LogicalType::TimestampTz(_)
-    );
-    if !is_number {
+    if !equality.is_for(rule.logical) {
         return Err(format!(
             "compact equality is for integers, dates and times: {} is kept as bytes, so leave \
              `equality` out",
