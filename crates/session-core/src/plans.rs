@@ -367,18 +367,18 @@ impl ServerText {
             });
             dialect.write_hole(slot, out);
         });
-        let upper = text.to_ascii_uppercase();
-        let is_query = ["SELECT", "WITH"]
-            .iter()
-            .any(|word| upper.starts_with(word));
         Self {
             may_return_rows: !translated.outputs.is_empty()
-                || is_query
-                || upper.contains("RETURNING"),
+                || may_return_rows(&text.to_ascii_uppercase()),
             text,
             slots,
         }
     }
+}
+
+/// Whether a statement may have rows as its result, by its text in capitals.
+fn may_return_rows(text: &str) -> bool {
+    text.starts_with("SELECT") || text.starts_with("WITH") || text.contains("RETURNING")
 }
 
 /// The plan cache: plans by schema and text. It has two generations. When the young one is full it

@@ -226,7 +226,7 @@ impl SchemaView {
 
     /// Whether the catalogues must be read before the next plan.
     pub(super) fn must_load(&mut self, transaction: &Transaction) -> bool {
-        self.watching.note(Instant::now());
+        self.watching.note(Instant::now);
         if self.failure.is_some() || transaction.has_failed() {
             return false;
         }

@@ -17,9 +17,9 @@ pub(super) struct Watching {
 
 impl Watching {
     /// Notes whether the lease has ended, before the session looks whether its schema is valid.
-    pub(super) fn note(&mut self, now: Instant) {
+    pub(super) fn note(&mut self, now: impl FnOnce() -> Instant) {
         let watch = self.watch.as_ref();
-        self.had_ended = watch.is_some_and(|watch| watch.check(now).is_err());
+        self.had_ended = watch.is_some_and(|watch| watch.check(now()).is_err());
     }
 
     /// Checks the lease, which must have been valid already when the session looked at its schema.
@@ -51,11 +51,11 @@ mod tests {
             ..Watching::default()
         };
         let now = Instant::now();
-        watching.note(now);
+        watching.note(|| now);
         watch.note_heard(now);
         let error = watching.check(now).expect_err("the schema may be old");
         assert_eq!(error.sqlstate, "F0000");
-        watching.note(now);
+        watching.note(|| now);
         assert_eq!(watching.check(now), Ok(()));
         let later = now + Duration::from_secs(11);
         assert!(watching.check(later).is_err());

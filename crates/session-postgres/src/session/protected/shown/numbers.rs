@@ -66,7 +66,8 @@ pub(super) fn opened(
         return Detail::Without;
     }
     let end = text.iter().rposition(|byte| *byte == b')');
-    let Some(values) = end.and_then(|end| text.get(start..end)) else {
+    let Some((values, behind)) = end.and_then(|end| Some((text.get(start..end)?, &text[end..])))
+    else {
         return Detail::Unknown;
     };
     let values = split(values);
@@ -85,7 +86,7 @@ pub(super) fn opened(
             Some(_) => return Detail::Unknown,
         }
     }
-    shown.extend_from_slice(&text[end.unwrap_or(text.len())..]);
+    shown.extend_from_slice(behind);
     Detail::Opened(shown)
 }
 
