@@ -22,6 +22,7 @@ pub fn run(bytes: &[u8]) {
     let flags = input.byte();
     let layout = Layout {
         columns,
+        added: Vec::new(),
         into_server: flags & 1 == 0,
         field_size_max: 64,
         marker_ends_csv: flags & 2 == 0,

@@ -15,6 +15,7 @@ mod cursors;
 mod declared;
 mod differential;
 mod drawn;
+mod drawn_copies;
 mod enums;
 mod everyday;
 mod execute;

@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 
-use crate::common::Setup;
+use crate::common::{Setup, open_to_all};
 use postgres::Client;
 use postgres::error::SqlState;
 
@@ -327,13 +327,6 @@ fn psql_copies_files() {
         "1\n",
         "what is not protected passes"
     );
-}
-
-/// The programs of the server run as somebody else.
-fn open_to_all(path: &std::path::Path) {
-    use std::os::unix::fs::PermissionsExt as _;
-    let mode = std::fs::Permissions::from_mode(0o777);
-    std::fs::set_permissions(path, mode).expect("it is our own");
 }
 
 #[test]

@@ -36,6 +36,15 @@ impl Drawn {
         lock(&self.values).insert(column, values.into());
     }
 
+    /// Takes all, so that they outlive what is cleared here.
+    pub fn take_all(&self) -> Self {
+        let values = std::mem::take(&mut *lock(&self.values));
+        Self {
+            values: Arc::new(Mutex::new(values)),
+            counted: None,
+        }
+    }
+
     /// Forgets all.
     pub fn clear(&self) {
         lock(&self.values).clear();

@@ -30,6 +30,8 @@ pub(crate) use fields::Fields;
 pub struct Layout {
     /// Columns in the order of the fields.
     pub columns: Vec<Column>,
+    /// Names of the columns whose fields are added behind those of each row, into the server.
+    pub added: Vec<String>,
     /// `FROM STDIN`; else `TO STDOUT`.
     pub into_server: bool,
     /// What one field may have.
@@ -48,7 +50,8 @@ pub struct Column {
 }
 
 /// Turns the content of a field into what goes on: the number of the field, its content (without
-/// quotes and escapes), and where to write. It is called for protected fields that are not NULL.
+/// quotes and escapes), and where to write. It is called for protected fields that are not NULL, and
+/// with the numbers that follow for fields that are added, which have no content.
 pub type Convert<'a> = dyn FnMut(usize, &[u8], &mut Vec<u8>) -> Result<(), ValueError> + 'a;
 
 /// A stream that cannot go on.
@@ -191,13 +194,27 @@ impl RowState {
         self.converted.clear();
         match convert(field, content, &mut self.converted) {
             Ok(()) => Ok(&self.converted),
-            Err(error) => Err(CopyError {
-                sqlstate: error.sqlstate,
-                message: error.message,
-                hint: None,
-                line: self.line,
-                column: Some(self.layout.columns[field].name.clone()),
-            }),
+            Err(error) => Err(self.refused(error, &self.layout.columns[field].name)),
+        }
+    }
+
+    /// What goes on for the added field of this index.
+    fn add(&mut self, index: usize, convert: &mut Convert<'_>) -> Result<&[u8], CopyError> {
+        self.converted.clear();
+        let field = self.layout.columns.len() + index;
+        match convert(field, &[], &mut self.converted) {
+            Ok(()) => Ok(&self.converted),
+            Err(error) => Err(self.refused(error, &self.layout.added[index])),
+        }
+    }
+
+    fn refused(&self, error: ValueError, column: &str) -> CopyError {
+        CopyError {
+            sqlstate: error.sqlstate,
+            message: error.message,
+            hint: None,
+            line: self.line,
+            column: Some(column.to_owned()),
         }
     }
 
@@ -220,10 +237,19 @@ impl RowState {
         }
     }
 
-    /// The end of a line, with all its fields.
-    fn end_line(&mut self, in_header: &mut bool, out: &mut Vec<u8>) -> Result<(), CopyError> {
+    /// The end of a line, with all its fields. `write` writes an added field.
+    fn end_line(
+        &mut self,
+        in_header: &mut bool,
+        convert: &mut Convert<'_>,
+        write: impl Fn(&[u8], &mut Vec<u8>),
+        out: &mut Vec<u8>,
+    ) -> Result<(), CopyError> {
         if !std::mem::take(in_header) {
             self.check_row()?;
+            for index in 0..self.layout.added.len() {
+                write(self.add(index, convert)?, out);
+            }
         }
         // A header that goes to the server is an empty line: what stood there may be anything.
         out.push(b'\n');

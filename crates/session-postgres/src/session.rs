@@ -31,6 +31,7 @@ pub(crate) mod format;
 mod forms;
 mod found;
 mod gathering;
+mod held_rows;
 mod incoming;
 mod load;
 mod merging;
@@ -225,6 +226,7 @@ impl Session {
     /// Takes bytes of the server.
     pub fn server_bytes(&mut self, bytes: &[u8]) {
         self.bytes(Side::Server, bytes);
+        self.take_held_rows();
         if !self.from_client.held.is_empty() {
             // It may have waited for this answer of the server.
             self.bytes(Side::Client, &[]);

@@ -6,7 +6,7 @@ use column_value::LogicalType;
 
 use crate::{
     AggregateFunction, ColumnId, Effects, Expression, FinisherMerge, FinisherQuery, FinisherWrite,
-    Form, Hole, LockKey, OutputKind, Template, Translated,
+    Form, Hole, Literal, LockKey, OutputKind, Template, Translated,
 };
 
 /// One statement of a text, and what to do for it.
@@ -245,8 +245,10 @@ pub struct Copy {
     pub fields: Vec<OutputKind>,
     /// How rows are written.
     pub format: CopyFormat,
-    /// The effects of the statement. It leaves out no protected column with a default, since the
-    /// planner refuses that; so nothing has to be added to a row.
+    /// Protected columns with a default that the client leaves out, each with its default. Their
+    /// fields are added behind those of each row.
+    pub added: Vec<(ColumnId, Literal)>,
+    /// The effects of the statement.
     pub effects: Effects,
 }
 

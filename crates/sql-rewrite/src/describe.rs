@@ -211,6 +211,13 @@ fn describe_copy(text: &mut String, copy: &Copy, schema: &Schema) {
     line(text, "copy", &sql);
     let fields = copy.fields.iter().map(|kind| title(*kind, schema));
     line(text, "  fields", &fields.collect::<Vec<_>>().join(", "));
+    if !copy.added.is_empty() {
+        let added = copy.added.iter().map(|(column, default)| {
+            let default = source(&Source::Literal(default.clone()));
+            format!("{} {default}", title(OutputKind::Sealed(*column), schema))
+        });
+        line(text, "  added", &added.collect::<Vec<_>>().join(", "));
+    }
 }
 
 fn expression(value: &Expression) -> String {

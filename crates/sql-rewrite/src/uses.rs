@@ -56,6 +56,8 @@ pub(crate) fn of_plan(plan: &Plan) -> BTreeSet<(ColumnId, Use)> {
                 false => Use::Returned,
             };
             of_outputs(copy.fields.iter().copied(), how, &mut uses);
+            let added = copy.added.iter();
+            uses.extend(added.map(|(column, _)| (*column, Use::Written)));
         }
     }
     uses

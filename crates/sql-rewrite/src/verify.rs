@@ -19,6 +19,7 @@
 
 mod computed;
 mod conflicts;
+mod copied;
 mod expression;
 mod information;
 mod inserted;
@@ -36,13 +37,13 @@ mod write;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{CopySource, Expr, Statement};
+use sqlparser::ast::{Expr, Statement};
 use sqlstate::SqlState;
 
 use crate::analysis::Constant;
 use crate::walk;
 use crate::{
-    Assignment, Copy, Dialect, FinisherQuery, FinisherWrite, Form, Hole, Output, OutputKind, Plan,
+    Assignment, Dialect, FinisherQuery, FinisherWrite, Form, Hole, Output, OutputKind, Plan,
     Purpose, ReadModifyWrite, Refusal, Schema, Source, Template, Translated,
 };
 use label::{Atom, Label, Labels};
@@ -108,7 +109,7 @@ pub(crate) fn check(plan: &Plan, schema: &Schema) -> Result<(), Doubt> {
             let hidden = merged::check(merge, &mut labels)?;
             labels.check_hidden(&hidden)
         }
-        Plan::Copy(copy) => of_copy(copy, schema),
+        Plan::Copy(copy) => copied::check(copy, schema),
     }
 }
 
@@ -224,49 +225,6 @@ fn of_modify(modify: &ReadModifyWrite, schema: &Schema) -> Result<(), Doubt> {
         }
     }
     labels.check_hidden(&hidden)
-}
-
-fn of_copy(copy: &Copy, schema: &Schema) -> Result<(), Doubt> {
-    let mut labels = Labels::new(schema);
-    let mut verifier = Verifier::new(&copy.holes, &mut labels);
-    let statement = read(&copy.template, schema.dialect)?;
-    let Statement::Copy { source, .. } = &statement else {
-        return Err(Doubt("COPY is sent as something else".to_owned()));
-    };
-    let columns = match source {
-        CopySource::Query(query) => {
-            let columns = verifier.query(query, None)?;
-            verifier.check_seen(&statement)?;
-            columns
-        }
-        CopySource::Table { table_name, .. } => {
-            let (_, table) = verifier.table(table_name)?;
-            let named = |name: &String| {
-                let mut known = table.known.iter();
-                known
-                    .find(|(own, _)| own.as_ref() == Some(name))
-                    .cloned()
-                    .ok_or_else(|| Doubt(format!("column {name:?} is not known")))
-            };
-            Columns {
-                known: copy.columns.iter().map(named).collect::<Result<_, _>>()?,
-                others: None,
-            }
-        }
-    };
-    let outputs = copy.fields.iter().map(|kind| Output::shown(*kind));
-    check_outputs(&outputs.collect::<Vec<_>>(), &columns, &labels)?;
-    if copy.into_server {
-        for (kind, (_, label)) in copy.fields.iter().zip(&columns.known) {
-            let given = match *kind {
-                OutputKind::Sealed(column) => Label::sealed(column),
-                OutputKind::Gathered(..) => return Err(Doubt("an array is copied".to_owned())),
-                OutputKind::Plain => continue,
-            };
-            labels.store(&given, label)?;
-        }
-    }
-    labels.check_hidden(&hidden_by(&copy.holes))
 }
 
 /// The labels of the columns that a statement returns.

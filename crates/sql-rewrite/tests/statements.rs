@@ -219,7 +219,8 @@ fn copy_takes_queries_that_the_server_executes_alone() {
     );
     assert_plan(
         "COPY person (name, active) FROM STDIN",
-        "refused 0A000: protected column person.visits has a default and is left out of this COPY",
+        "copy: COPY \"public\".person (\"name\", active, visits) FROM STDIN WITH (FORMAT text, \
+         DELIMITER '\t', NULL '\\N')\n  fields: name, -\n  added: visits constant",
     );
     assert_plan(
         "copy public.person (visits, active) from stdin with delimiter '|' null 'x'",

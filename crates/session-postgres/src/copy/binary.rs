@@ -113,19 +113,15 @@ impl Binary {
                     }
                     Err(_) if size == -1 => {
                         out.extend_from_slice(part);
-                        self.end_field(row);
+                        self.end_field(row, convert, out)?;
                     }
                     Err(_) => return Err(row.bad_format("invalid field size")),
                 }
                 Ok(())
             }
             ExpectedPart::Field(_) => {
-                let content = row.convert(part, convert)?;
-                let size = u32::try_from(content.len()).expect("a field is below 4 GiB");
-                out.extend_from_slice(&size.to_be_bytes());
-                out.extend_from_slice(content);
-                self.end_field(row);
-                Ok(())
+                write(row.convert(part, convert)?, out);
+                self.end_field(row, convert, out)
             }
             ExpectedPart::Extension(_) | ExpectedPart::Done => unreachable!("these are no parts"),
         }
@@ -160,23 +156,44 @@ impl Binary {
         let wanted = row.layout.columns.len();
         if count == -1 {
             self.state = ExpectedPart::Done;
-        } else if usize::try_from(count) == Ok(wanted) && wanted > 0 {
-            self.state = ExpectedPart::Size;
-        } else {
-            let message = format!("row field count is {count}, expected {wanted}");
-            return Err(row.bad_format(&message));
+            out.extend_from_slice(part);
+            return Ok(());
         }
-        out.extend_from_slice(part);
+        let sent = i16::try_from(wanted + row.layout.added.len());
+        match (usize::try_from(count) == Ok(wanted) && wanted > 0, sent) {
+            (true, Ok(sent)) => out.extend_from_slice(&sent.to_be_bytes()),
+            _ => {
+                let message = format!("row field count is {count}, expected {wanted}");
+                return Err(row.bad_format(&message));
+            }
+        }
+        self.state = ExpectedPart::Size;
         Ok(())
     }
 
-    fn end_field(&mut self, row: &mut RowState) {
+    fn end_field(
+        &mut self,
+        row: &mut RowState,
+        convert: &mut Convert<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), CopyError> {
         row.field += 1;
         self.state = ExpectedPart::Size;
         if row.field == row.layout.columns.len() {
+            for index in 0..row.layout.added.len() {
+                write(row.add(index, convert)?, out);
+            }
             row.field = 0;
             row.line += 1;
             self.state = ExpectedPart::Count;
         }
+        Ok(())
     }
+}
+
+/// Writes a field that is not NULL.
+fn write(content: &[u8], out: &mut Vec<u8>) {
+    let size = u32::try_from(content.len()).expect("a field is below 4 GiB");
+    out.extend_from_slice(&size.to_be_bytes());
+    out.extend_from_slice(content);
 }

@@ -185,7 +185,7 @@ impl Csv {
     ) -> Result<(), CopyError> {
         let is_null = !self.was_quoted && self.content == self.null;
         self.was_quoted = false;
-        let is_alone = row.layout.columns.len() == 1;
+        let is_alone = row.layout.columns.len() + row.layout.added.len() == 1;
         if self.in_header {
             if !row.layout.into_server {
                 if row.field > 0 {
@@ -222,7 +222,12 @@ impl Csv {
             return Ok(());
         }
         self.end_field(row, convert, out)?;
-        row.end_line(&mut self.in_header, out)?;
+        let mut in_header = std::mem::take(&mut self.in_header);
+        let add = |content: &[u8], out: &mut Vec<u8>| {
+            out.push(self.marks.delimiter);
+            write(content, self.marks, &self.null, false, out);
+        };
+        row.end_line(&mut in_header, convert, add, out)?;
         self.has_begun = false;
         Ok(())
     }

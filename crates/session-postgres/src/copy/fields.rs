@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use column_value::ValueError;
-use semantics_postgres::{OpaqueForms, TextContext, assign};
-use session_core::{Loaded, store};
-use sql_plan::{Copy, CopyFormat, OutputKind};
+use semantics_postgres::{Drawn, OpaqueForms, TextContext, assign};
+use session_core::{Loaded, seal_literal, store};
+use sql_plan::{ColumnId, Copy, CopyFormat, Literal, OutputKind, Purpose};
 use sql_rewrite::ProtectedColumn;
 use sqlstate::SqlState;
 use wire_postgres::values::{self, Format};
@@ -20,6 +20,8 @@ use crate::session::format::FormatCode;
 pub(crate) struct Fields {
     loaded: Arc<Loaded>,
     kinds: Vec<OutputKind>,
+    /// Columns whose fields are added to each row, with their defaults.
+    added: Vec<(ColumnId, Literal)>,
     format: Format,
     into_server: bool,
     context: TextContext,
@@ -51,8 +53,11 @@ impl Fields {
             name: name.clone(),
             is_protected: matches!(kind, OutputKind::Sealed(_)),
         });
+        let added = copy.added.iter();
+        let added = added.map(|(id, _)| loaded.schema.column(*id).column.clone());
         let layout = Layout {
             columns: columns.collect(),
+            added: added.collect(),
             into_server: copy.into_server,
             field_size_max,
             marker_ends_csv,
@@ -61,21 +66,24 @@ impl Fields {
             CopyFormat::Text { .. } | CopyFormat::Csv { .. } => Format::Text,
             CopyFormat::Binary => Format::Binary,
         };
-        let is_opaque = |kind: &OutputKind| {
-            let OutputKind::Sealed(id) = *kind else {
+        let is_opaque = |kind: OutputKind| {
+            let OutputKind::Sealed(id) = kind else {
                 return false;
             };
             let column = loaded.schema.column(id);
             column.logical.opaque().is_some() || (copy.into_server && column.is_checked())
         };
+        let added = copy.added.iter().map(|(id, _)| OutputKind::Sealed(*id));
+        let mut kinds = copy.fields.iter().copied().chain(added);
         let fields = Self {
             loaded: Arc::clone(loaded),
             kinds: copy.fields.clone(),
+            added: copy.added.clone(),
             format,
             into_server: copy.into_server,
             context: context.clone(),
             sealed: Vec::new(),
-            asks: copy.fields.iter().any(is_opaque),
+            asks: kinds.any(is_opaque),
         };
         Ok((Stream::new(&copy.format, layout)?, fields))
     }
@@ -90,6 +98,11 @@ impl Fields {
         self.context.opaque = forms;
     }
 
+    /// Takes values of sequences from here.
+    pub(crate) fn set_drawn(&mut self, drawn: Drawn) {
+        self.context.drawn = drawn;
+    }
+
     /// Seals or opens a field.
     ///
     /// # Errors
@@ -100,6 +113,9 @@ impl Fields {
         content: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), ValueError> {
+        if let Some(index) = field.checked_sub(self.kinds.len()) {
+            return self.add(index, out);
+        }
         let Some(OutputKind::Sealed(id)) = self.kinds.get(field) else {
             out.extend_from_slice(content);
             return Ok(());
@@ -129,6 +145,23 @@ impl Fields {
         self.sealed.clear();
         store::<FormatCode>(loaded, column.id, &value, context, &mut self.sealed)?;
         server_types::write_text(column.server_type(), &self.sealed, out);
+        Ok(())
+    }
+
+    /// Seals the default of a column that the rows leave out.
+    fn add(&mut self, index: usize, out: &mut Vec<u8>) -> Result<(), ValueError> {
+        let (id, default) = &self.added[index];
+        let wanted = (*id, Purpose::Store);
+        self.sealed.clear();
+        let (loaded, context) = (&self.loaded, &self.context);
+        seal_literal::<FormatCode>(loaded, default, wanted, context, &mut self.sealed)?;
+        match self.format {
+            Format::Binary => out.extend_from_slice(&self.sealed),
+            Format::Text => {
+                let column = loaded.schema.column(*id);
+                server_types::write_text(column.server_type(), &self.sealed, out);
+            }
+        }
         Ok(())
     }
 

@@ -29,6 +29,7 @@ fn layout(into_server: bool) -> Layout {
     };
     Layout {
         columns: [("a", false), ("b", true)].map(column).to_vec(),
+        added: Vec::new(),
         into_server,
         field_size_max: 100,
         marker_ends_csv: true,

@@ -249,16 +249,9 @@ impl Text {
             if is_null {
                 out.extend_from_slice(&self.null);
             } else {
-                let start = out.len();
                 let into_server = row.layout.into_server;
-                write(row.convert(&self.content, convert)?, self.delimiter, out);
-                if into_server && out[start..] == self.null[..] && !self.null.is_empty() {
-                    // It was written otherwise, or it would have been NULL.
-                    let first = self.null[0];
-                    out.truncate(start);
-                    out.extend(format!("\\{first:03o}").bytes());
-                    out.extend_from_slice(&self.null[1..]);
-                }
+                let content = row.convert(&self.content, convert)?;
+                self.write_content(content, into_server, out);
             }
         }
         self.content.clear();
@@ -273,9 +266,27 @@ impl Text {
         out: &mut Vec<u8>,
     ) -> Result<(), CopyError> {
         self.end_field(row, convert, out)?;
-        row.end_line(&mut self.in_header, out)?;
+        let mut in_header = std::mem::take(&mut self.in_header);
+        let write = |content: &[u8], out: &mut Vec<u8>| {
+            out.push(self.delimiter);
+            self.write_content(content, true, out);
+        };
+        row.end_line(&mut in_header, convert, write, out)?;
         self.has_begun = false;
         Ok(())
+    }
+
+    /// Writes a field that is not NULL.
+    fn write_content(&self, content: &[u8], into_server: bool, out: &mut Vec<u8>) {
+        let start = out.len();
+        write(content, self.delimiter, out);
+        if into_server && out[start..] == self.null[..] && !self.null.is_empty() {
+            // It was written otherwise, or it would have been NULL.
+            let first = self.null[0];
+            out.truncate(start);
+            out.extend(format!("\\{first:03o}").bytes());
+            out.extend_from_slice(&self.null[1..]);
+        }
     }
 }
 

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use semantics_postgres::{OpaqueForms, TextContext, Wanted};
+use semantics_postgres::{Drawn, OpaqueForms, TextContext, Wanted};
 use session_core::plans::TextPlan;
 use session_core::{Fault, Loaded, StatementError};
 use sql_plan::Copy;
 use wire_postgres::backend::{self, kind};
 use wire_postgres::frontend::{self, write_parse};
+use zeroize::Zeroizing;
 
 use super::MessageAction;
+use super::held_rows::HeldRows;
 use crate::copy::{CopyError, Fields, Stream};
 use crate::session::texts::render;
 
@@ -24,6 +26,10 @@ pub(super) enum Copying {
     Out(Box<Copier>),
     /// The proxy has refused a row and sent CopyFail. Rows that the client still sends are dropped.
     Refused,
+    /// The proxy holds the rows, and has sent nothing to the server yet.
+    Held(Box<HeldRows>),
+    /// The COPY was sent. Rows that were held follow, with these values of sequences.
+    Released(Box<HeldRows>, Drawn),
 }
 
 /// How many bytes of the client become one message for the server: sealing can make a short field
@@ -51,9 +57,80 @@ pub(super) struct CopyState {
     under_way: Option<Copying>,
     /// The error for the client, in place of the server's error about CopyFail.
     failure: Option<StatementError>,
+    /// The server has begun the COPY of rows that were held: they come next.
+    rows: Option<Zeroizing<Vec<u8>>>,
+    /// A COPY waits until the server owes nothing.
+    awaits_idle: bool,
 }
 
 impl CopyState {
+    /// Notes whether a COPY waits until the server owes nothing: its message is read again then.
+    /// True: it waits already.
+    pub(super) fn set_awaits_idle(&mut self, awaits: bool) -> bool {
+        std::mem::replace(&mut self.awaits_idle, awaits)
+    }
+
+    /// Whether a COPY waits until the server owes nothing.
+    pub(super) fn awaits_idle(&self) -> bool {
+        self.awaits_idle
+    }
+
+    /// Begins to hold rows.
+    pub(super) fn hold(&mut self, rows: HeldRows) {
+        self.under_way = Some(Copying::Held(Box::new(rows)));
+    }
+
+    /// The rows that are held.
+    pub(super) fn held(&mut self) -> Option<&mut HeldRows> {
+        match &mut self.under_way {
+            Some(Copying::Held(rows)) => Some(rows),
+            _ => None,
+        }
+    }
+
+    /// Whether rows are held, or wait for the server to begin their COPY.
+    pub(super) fn has_held(&self) -> bool {
+        let waits = |own: &Copying| matches!(own, Copying::Held(_) | Copying::Released(..));
+        self.rows.is_some() || self.under_way.as_ref().is_some_and(waits)
+    }
+
+    /// Gives up rows that are held.
+    pub(super) fn drop_held(&mut self) {
+        if matches!(self.under_way, Some(Copying::Held(_))) {
+            self.under_way = None;
+        }
+    }
+
+    /// Whether the server has yet to begin the COPY of rows that were held.
+    pub(super) fn is_released(&self) -> bool {
+        matches!(self.under_way, Some(Copying::Released(..)))
+    }
+
+    /// Notes that the COPY of the rows that are held is sent now.
+    pub(super) fn release(&mut self, drawn: Drawn) {
+        if let Some(Copying::Held(rows)) = self.under_way.take() {
+            self.under_way = Some(Copying::Released(rows, drawn));
+        }
+    }
+
+    /// Notes that the server begins the COPY of rows that were held, if it does. True: the client
+    /// has been told already.
+    pub(super) fn begin_released(&mut self, begun: &mut Option<Copying>) -> bool {
+        match (self.under_way.take(), begun) {
+            (Some(Copying::Released(rows, drawn)), Some(Copying::In(copier))) => {
+                copier.fields.set_drawn(drawn);
+                self.rows = Some(rows.into_rows());
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Rows that were held, once the server has begun their COPY.
+    pub(super) fn take_rows(&mut self) -> Option<Zeroizing<Vec<u8>>> {
+        self.rows.take()
+    }
+
     /// What to do with a message of the client that belongs to a COPY. `is_idle`: the server owes
     /// nothing.
     pub(super) fn client_action(&self, kind: u8, is_idle: bool) -> MessageAction {
@@ -61,8 +138,11 @@ impl CopyState {
         match &self.under_way {
             Some(Copying::Plain) if is_data => MessageAction::Pass,
             Some(Copying::Refused) if is_data => MessageAction::Drop,
-            Some(Copying::In(_)) if is_data => MessageAction::Copy,
-            Some(Copying::Plain | Copying::In(_) | Copying::Refused) => MessageAction::Read,
+            Some(Copying::In(_) | Copying::Held(_)) if is_data => MessageAction::Copy,
+            Some(Copying::Released(..)) => MessageAction::Wait,
+            Some(Copying::Plain | Copying::In(_) | Copying::Refused | Copying::Held(_)) => {
+                MessageAction::Read
+            }
             // The server ignores it outside of a COPY.
             None if is_idle => MessageAction::Drop,
             // It may belong to a COPY that the server has not begun yet.
@@ -136,7 +216,8 @@ impl CopyState {
             // The client's own message is not forwarded: it may contain plaintext of a row.
             Some(Copying::In(_)) => write_fail("the client gave up", to_server),
             Some(Copying::Plain) => to_server.extend_from_slice(message),
-            Some(Copying::Refused | Copying::Out(_)) | None => {}
+            Some(Copying::Refused | Copying::Out(_) | Copying::Held(_) | Copying::Released(..))
+            | None => {}
         }
     }
 
@@ -173,9 +254,11 @@ impl CopyState {
     }
 
     /// Ends the COPY: the server has failed or is ready. Returns the error for the client, in place
-    /// of the server's.
+    /// of the server's. Of one whose rows are held the server knows nothing yet.
     pub(super) fn end(&mut self) -> Option<StatementError> {
-        self.under_way = None;
+        if !matches!(self.under_way, Some(Copying::Held(_))) {
+            self.under_way = None;
+        }
         self.failure.take()
     }
 }
@@ -245,6 +328,7 @@ impl Copier {
         let noting = known.noting();
         let mut copier = self.clone();
         copier.fields.set_forms(noting.clone());
+        copier.fields.set_drawn(Drawn::counting());
         let mut out = Vec::new();
         // An error comes again when the rows are rewritten.
         let _ = match data {

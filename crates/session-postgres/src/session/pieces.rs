@@ -4,6 +4,7 @@ use wire_postgres::{FrameError, Header, frontend};
 
 use super::incoming::Rest;
 use super::{End, Session, Side};
+use crate::wiped;
 
 /// How much of the rows of a COPY into the server one question to the finisher is for.
 const ASKED_PIECE_MAX: usize = 64 * 1024;
@@ -45,6 +46,15 @@ impl Session {
         }
         self.input(side).passing -= size;
         Ok(size)
+    }
+
+    /// Puts rows that were held in front of what the client sent behind them.
+    pub(super) fn take_held_rows(&mut self) {
+        let rows = self.protected.as_mut().and_then(|own| own.take_held_rows());
+        if let Some(mut rows) = rows {
+            wiped::extend(&mut rows, &self.from_client.held);
+            self.from_client.held = std::mem::take(&mut *rows);
+        }
     }
 
     /// Asks what must be answered before the client's next message.

@@ -43,6 +43,7 @@ mod draws;
 mod extended;
 mod finisher;
 mod forms;
+mod held_copies;
 mod loads;
 mod merges;
 mod queries;
@@ -139,6 +140,13 @@ impl Protected {
         if self.schema.is_loading() || is_waiting {
             return MessageAction::Wait;
         }
+        let is_end = matches!(kind, kind::COPY_DONE | kind::COPY_FAIL);
+        if self.copy.held().is_some() && is_end && self.schema.must_load(&self.transaction) {
+            return MessageAction::Ask;
+        }
+        if self.copy.is_released() && kind != kind::TERMINATE {
+            return MessageAction::Wait;
+        }
         match kind {
             kind::TERMINATE => MessageAction::Pass,
             _ if self.pipeline.gate() == Gate::SyncExpected && kind != kind::SYNC => {
@@ -165,7 +173,9 @@ impl Protected {
     /// Whether the client's message that was processed last is processed again, once the finisher
     /// has answered.
     pub(super) fn wants_again(&mut self) -> bool {
-        self.pipeline.finisher().wants_again() || self.schema.is_drawing()
+        self.pipeline.finisher().wants_again()
+            || self.schema.is_drawing()
+            || self.copy.awaits_idle()
     }
 
     /// See [`Session::take_finisher_request`](super::Session::take_finisher_request).
@@ -202,6 +212,7 @@ impl Protected {
         self.answers.is_empty()
             && !self.transaction.in_pipeline()
             && self.script.is_none()
+            && !self.copy.has_held()
             && !self.awaits_finisher()
     }
 
@@ -278,6 +289,9 @@ impl Protected {
     ) -> Result<(), End> {
         use frontend::kind;
         let body = &message[wire_postgres::HEADER_SIZE..];
+        if self.take_while_held(kind, outputs)? {
+            return Ok(());
+        }
         if matches!(kind, kind::COPY_DONE | kind::COPY_FAIL) {
             if kind == kind::COPY_DONE && self.ask_of_copy(None) {
                 return Ok(());

@@ -13,6 +13,12 @@ use crate::session::failure::failure_of;
 impl Protected {
     /// Takes a piece of the client's rows.
     pub(in crate::session) fn copy_data(&mut self, data: &[u8], outputs: &mut Outputs<'_>) {
+        if let Some(held) = self.copy.held() {
+            if let Err(failure) = held.push(data) {
+                self.refuse_held(failure, outputs);
+            }
+            return;
+        }
         self.copy.take_data(data, outputs.to_server);
     }
 
@@ -31,7 +37,7 @@ impl Protected {
         use backend::kind as k;
         let body = &message[wire_postgres::HEADER_SIZE..];
         match kind {
-            k::COPY_IN | k::COPY_OUT => self.begin_copy(kind)?,
+            k::COPY_IN | k::COPY_OUT if self.begin_copy(kind)? => return Ok(()),
             k::COPY_DATA if self.copy.is_out() => {
                 return self.copy.give_data(body, outputs.to_client).map_err(ended);
             }
@@ -42,14 +48,15 @@ impl Protected {
         Ok(())
     }
 
-    fn begin_copy(&mut self, kind: u8) -> Result<(), End> {
+    /// True: the client has been told already.
+    fn begin_copy(&mut self, kind: u8) -> Result<bool, End> {
         let shape = match self.answers.front() {
             Some(Expected::Execute(shape, _)) => shape.clone(),
             Some(Expected::Query(shapes, _)) => shapes.front().cloned().flatten(),
             _ => return Err(End::unexpected()),
         };
         let is_in = kind == backend::kind::COPY_IN;
-        let begun = match shape.as_ref().map(|shape| shape.copy()) {
+        let mut begun = match shape.as_ref().map(|shape| shape.copy()) {
             None if is_in => Some(Copying::Plain),
             None => None,
             Some(Some((plan, copy))) if copy.into_server == is_in => {
@@ -60,11 +67,12 @@ impl Protected {
             }
             Some(_) => return Err(End::unexpected()),
         };
+        let is_told = self.copy.begin_released(&mut begun);
         self.copy.begin(begun);
         if is_in {
             self.answers.drop_syncs();
         }
-        Ok(())
+        Ok(is_told)
     }
 }
 

@@ -46,7 +46,7 @@ impl Protected {
     }
 
     /// Asks the server for what is missing. False: nothing is, or the transaction has failed.
-    fn draw(
+    pub(super) fn draw(
         &mut self,
         plan: &TextPlan,
         wanted: &[(ColumnId, usize)],

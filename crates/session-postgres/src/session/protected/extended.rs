@@ -454,6 +454,15 @@ impl Protected {
                 return self.take_steps(&statement, 0, bind, execute, outputs);
             }
         };
+        match self.holds_copy(&statement.plan, message, outputs) {
+            Ok(false) => {}
+            Ok(true) => return Ok(()),
+            Err(failure) => {
+                self.copy.drop_held();
+                self.fail(failure, outputs);
+                return Ok(());
+            }
+        }
         self.apply_effects(&statement.plan, 0);
         let effects = statement.plan.effects(0);
         let row = row.filter(|_| effects.is_some_and(|effects| effects.keeps_locked_rows));

@@ -380,6 +380,7 @@ impl Protected {
                 };
                 self.pipeline.drop_drawing();
                 if let Some(failure) = self.schema.fail_load(failure) {
+                    self.copy.drop_held();
                     write_error(&failure, outputs.to_client);
                 }
             }

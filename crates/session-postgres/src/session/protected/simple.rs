@@ -56,7 +56,8 @@ impl Protected {
                 .and_then(|asked| match asked {
                     true => Ok(true),
                     false => self.ask_of_cursors(&of_query(plan)),
-                }),
+                })
+                .and_then(|asked| Ok(asked || self.holds_copy(plan, message, outputs)?)),
             Err(_) => Ok(false),
         };
         let planned = match asked {
@@ -64,6 +65,9 @@ impl Protected {
             Ok(false) => planned,
             Err(failure) => Err(failure),
         };
+        if planned.is_err() {
+            self.copy.drop_held();
+        }
         if let Ok((plan, text)) = &planned
             && plan.takes_steps()
         {
@@ -135,7 +139,7 @@ impl Protected {
         self.send(message, expected, outputs);
     }
 
-    fn fail_query(&mut self, failure: StatementError, outputs: &mut Outputs<'_>) {
+    pub(super) fn fail_query(&mut self, failure: StatementError, outputs: &mut Outputs<'_>) {
         frontend::write_query(REFUSED_TEXT, outputs.to_server);
         self.note_refusal(&failure);
         self.answers.push(Expected::FailQuery(failure));

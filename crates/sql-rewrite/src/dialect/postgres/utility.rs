@@ -18,8 +18,8 @@ use crate::dialect::lexeme::{Lexeme, Part, words};
 use crate::dialect::postgres::names::{folded, quoted, split};
 use crate::dialect::postgres::{ddl, effects, objects};
 use crate::{
-    Copy, CopyFormat, Effects, Form, OutputKind, Piece, Plan, Purpose, Refusal, Schema, Source,
-    Table, Template,
+    ColumnId, Copy, CopyFormat, Effects, Form, Literal, OutputKind, Piece, Plan, Purpose, Refusal,
+    Schema, Source, Table, Template,
 };
 use sql_plan::{refuse, unsupported};
 
@@ -194,11 +194,12 @@ fn copy(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
         return Err(unsupported("COPY of a table that is not known"));
     };
     let indices = indices(table, columns)?;
-    if into_server {
-        check_defaults(&analysis, table, &indices)?;
-    }
+    let added = match into_server {
+        true => left_out(&analysis, table, &indices),
+        false => Vec::new(),
+    };
     let format = format(options, legacy_options)?;
-    Ok(copy_of(table, &indices, into_server, format))
+    Ok(copy_of(table, (&indices, added), into_server, format))
 }
 
 /// `COPY (query) TO STDOUT`, of a query that the server can do alone. `COPY` has no parameters:
@@ -254,14 +255,22 @@ fn copy_query(query: &Query, format: CopyFormat, schema: &Schema) -> Result<Plan
             .collect(),
         fields: outputs.iter().map(field).collect(),
         format,
+        added: Vec::new(),
         effects,
     })))
 }
 
-fn copy_of(table: &Table, indices: &[usize], into_server: bool, format: CopyFormat) -> Plan {
-    let names = indices
-        .iter()
-        .map(|index| quoted(&table.columns[*index].name).to_string());
+/// A column that a COPY leaves out, by its index, and its default.
+type LeftOut = (usize, ColumnId, Literal);
+
+fn copy_of(
+    table: &Table,
+    (indices, added): (&[usize], Vec<LeftOut>),
+    into_server: bool,
+    format: CopyFormat,
+) -> Plan {
+    let sent = indices.iter().chain(added.iter().map(|(index, ..)| index));
+    let names = sent.map(|index| quoted(&table.columns[*index].name).to_string());
     let mut text = format!(
         "COPY {}.{} ({}) {} WITH (",
         quoted(&table.schema),
@@ -294,6 +303,7 @@ fn copy_of(table: &Table, indices: &[usize], into_server: bool, format: CopyForm
             .collect(),
         fields: fields.collect(),
         format,
+        added: added.into_iter().map(|(_, id, own)| (id, own)).collect(),
         effects: Effects {
             writes: into_server.then(|| (table.schema.clone(), table.name.clone())),
             forgets_locks: into_server && table.has_triggers,
@@ -321,21 +331,16 @@ fn indices(table: &Table, columns: &[Ident]) -> Result<Vec<usize>, Refusal> {
     columns.iter().map(index).collect()
 }
 
-/// Rows of `COPY` are not made longer: a default of ours must not be left out.
-fn check_defaults(analysis: &Analysis, table: &Table, indices: &[usize]) -> Result<(), Refusal> {
-    for (index, column) in table.columns.iter().enumerate() {
-        let Some(id) = column.protected else {
-            continue;
-        };
-        if analysis.column(id).default.is_some() && !indices.contains(&index) {
-            return Err(refuse(format!(
-                "protected column {} has a default and is left out of this COPY",
-                analysis.title(id)
-            ))
-            .with_hint("Name the column, and give its values."));
-        }
-    }
-    Ok(())
+/// Protected columns with a default that a COPY leaves out: the server does not know the default.
+fn left_out(analysis: &Analysis, table: &Table, indices: &[usize]) -> Vec<LeftOut> {
+    let columns = table.columns.iter().enumerate();
+    let missing = columns.filter(|(index, _)| !indices.contains(index));
+    let with_default = missing.filter_map(|(index, column)| {
+        let id = column.protected?;
+        let default = analysis.column(id).default.clone()?;
+        (default != Literal::Null).then_some((index, id, default))
+    });
+    with_default.collect()
 }
 
 /// Options as they were given.

@@ -125,6 +125,7 @@ fn copied_fields_are_sealed_for_their_column() {
             columns: vec!["name".to_owned()],
             fields: vec![kind],
             format: CopyFormat::Binary,
+            added: Vec::new(),
             effects: Effects::default(),
         }))
     };
