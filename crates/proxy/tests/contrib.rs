@@ -119,6 +119,72 @@ fn texts_are_alike_as_in_the_server() {
     assert_eq!(own, ids(&prepared.replace("item", "plain")));
 }
 
+/// An index says nothing about the answers of queries, so migrations that make one work.
+#[test]
+fn indexes_by_which_the_server_finds_nothing_are_empty() {
+    let Some((setup, mut client)) = start(&["pg_trgm"]) else {
+        return;
+    };
+    let client = &mut client;
+    if Postgres::has_library("btree_gist") {
+        // Its operator takes no texts.
+        let past = setup
+            .server
+            .connect()
+            .batch_execute("CREATE EXTENSION btree_gist");
+        past.expect("an extension of the server");
+    }
+    for text in [
+        "CREATE INDEX item_gin ON item USING gin (name gin_trgm_ops, note gin_trgm_ops)",
+        "CREATE INDEX IF NOT EXISTS item_gin ON item USING gin (name gin_trgm_ops)",
+        "CREATE INDEX item_lower ON item (lower(name)) WHERE note LIKE 'CANARY%'",
+        "CREATE INDEX ON item (name DESC)",
+        "CREATE INDEX CONCURRENTLY item_brin ON item USING brin (name) WITH (autosummarize = on)",
+    ] {
+        client.batch_execute(text).expect(text);
+    }
+    assert_answered(
+        client,
+        "SELECT id, name <-> note FROM item WHERE name % 'grey hotel' ORDER BY 2, id",
+    );
+    let sizes = client.query(
+        "SELECT indexrelid::regclass::text, pg_relation_size(indexrelid) <= 8192 FROM pg_index \
+         WHERE indrelid = 'item'::regclass AND NOT indisunique ORDER BY 1",
+        &[],
+    );
+    let sizes: Vec<(String, bool)> = sizes
+        .expect("rows")
+        .iter()
+        .map(|row| (row.get(0), row.get(1)))
+        .collect();
+    let names = ["item_brin", "item_gin", "item_lower", "item_name_idx"];
+    assert_eq!(sizes, names.map(|name| (name.to_owned(), true)));
+    client
+        .batch_execute(
+            "ALTER INDEX item_lower RENAME TO item_other; DROP INDEX item_other, item_gin",
+        )
+        .expect("they are there");
+    for text in [
+        "CREATE UNIQUE INDEX item_unique ON item (name)",
+        "CREATE UNIQUE INDEX item_unique ON item (lower(name))",
+        "CREATE INDEX ON item (lower(name))",
+        "ALTER TABLE item ADD CONSTRAINT apart EXCLUDE USING gist (name gist_trgm_ops WITH =)",
+    ] {
+        assert_refused_by_statement(client, text);
+    }
+    setup.assert_unseen(&["CANARY"]);
+}
+
+#[track_caller]
+fn assert_refused_by_statement(client: &mut Client, text: &str) {
+    let error = client.batch_execute(text).expect_err(text);
+    assert_eq!(
+        error.code().expect("of the proxy").code(),
+        "0A000",
+        "{text}"
+    );
+}
+
 #[test]
 fn thresholds_are_those_of_the_session() {
     let Some((setup, mut client)) = start(&["pg_trgm"]) else {

@@ -1,9 +1,12 @@
 //! `CREATE INDEX`
 
-use sqlparser::ast::{CreateIndex, Expr, IndexColumn, IndexType, Statement};
+use sqlparser::ast::{
+    CreateIndex, Expr, IndexColumn, IndexType, ObjectName, OrderByExpr, OrderByOptions, Statement,
+    Value,
+};
 
 use super::{constraint, find_known, pass, put_schema, refusal, subject_of, written};
-use crate::dialect::postgres::names::split;
+use crate::dialect::postgres::names::{quoted, split};
 use crate::schema::views::View;
 use crate::{Mode, Plan, Refusal, Schema, Table};
 
@@ -22,74 +25,134 @@ pub(super) fn plan(create: &CreateIndex, schema: &Schema) -> Result<Plan, Refusa
     if !table.is_protected() {
         return Ok(pass());
     }
+    let view = View::of_table(schema, table);
     let mut anew = create.clone();
     anew.columns.clear();
     for column in &create.columns {
-        anew.columns.extend(kept(column, create, table, schema)?);
+        if create.unique {
+            check_unique(column, &view, table, schema)?;
+        }
+        anew.columns.extend(kept(column, create, &view, schema));
+    }
+    if let Some(predicate) = &create.predicate
+        && !constraint::is_allowed(predicate, table, schema)
+    {
+        if create.unique {
+            constraint::check_expression(predicate, "the condition of an index", table, schema)?;
+        }
+        anew.predicate = None;
     }
     if anew.columns.is_empty() {
-        return Err(refusal(
-            &format!("protected table {}.{}", table.schema, table.name),
-            "an index over columns of mode \"random\" finds nothing",
-            "Give a column of it mode = \"equality\" or \"order\", or leave the index out.",
-        ));
-    }
-    if let Some(predicate) = &create.predicate {
-        constraint::check_expression(predicate, "the condition of an index", table, schema)?;
+        make_empty(&mut anew, create, &view, table)?;
     }
     put_schema(&mut anew.table_name, &table.schema);
     written(&Statement::CreateIndex(anew))
 }
 
-/// The column as it stands in the server's index. A column of mode `random` is left out: its
-/// ciphertexts sort by chance, and would make the index larger and no better.
+/// The column as it stands in the server's index. Left out is what the server finds nothing by:
+/// ciphertexts of mode `random`, which sort by chance, what it would compute from ciphertext, and
+/// what other kinds of indexes than these two make of it.
 fn kept(
     column: &IndexColumn,
     create: &CreateIndex,
-    table: &Table,
+    view: &View<'_>,
     schema: &Schema,
-) -> Result<Option<IndexColumn>, Refusal> {
+) -> Option<IndexColumn> {
     let expr = &column.column.expr;
-    let view = View::of_table(schema, table);
     let rule = match view.column(expr) {
         Some(Some(id)) => schema.column(id),
-        Some(None) => return Ok(Some(column.clone())),
-        None => {
-            constraint::check_expression(expr, "an index", table, schema)?;
-            refuse_condition(expr, &view, table)?;
-            return Ok(Some(column.clone()));
-        }
+        Some(None) => return Some(column.clone()),
+        None => return view.is_free(expr).then(|| column.clone()),
     };
-    let subject = subject_of(table, &rule.column);
-    if create.unique {
-        constraint::check_unique(&rule.column, table, schema)?;
-    }
-    if !matches!(
+    let is_sorted = matches!(
         create.using,
         None | Some(IndexType::BTree | IndexType::Hash)
-    ) {
-        return Err(refusal(
-            &subject,
-            "only indexes of the kinds btree and hash work on ciphertext",
-            "Leave USING out.",
-        ));
-    }
-    if rule.mode == Mode::Random {
-        return Ok(None);
+    );
+    if rule.mode == Mode::Random || !is_sorted {
+        return None;
     }
     let mut column = column.clone();
-    if let Some(class) = &column.operator_class {
-        let name = split(class).map(|(_, name)| name).unwrap_or_default();
-        if !PATTERN_CLASSES.contains(&name.as_str()) {
-            return Err(refusal(
-                &subject,
-                &format!("the operator class {class} does not work on ciphertext"),
-                "Leave the operator class out.",
-            ));
+    if let Some(class) = column.operator_class.take() {
+        is_pattern(&class).then_some(())?;
+    }
+    Some(column)
+}
+
+/// A unique index says which values there may be, so nothing of it is left out.
+fn check_unique(
+    column: &IndexColumn,
+    view: &View<'_>,
+    table: &Table,
+    schema: &Schema,
+) -> Result<(), Refusal> {
+    let expr = &column.column.expr;
+    match view.column(expr) {
+        Some(Some(id)) => {
+            let rule = schema.column(id);
+            constraint::check_unique(&rule.column, table, schema)?;
+            match &column.operator_class {
+                Some(class) if !is_pattern(class) => Err(refusal(
+                    &subject_of(table, &rule.column),
+                    &format!("the operator class {class} does not work on ciphertext"),
+                    "Leave the operator class out.",
+                )),
+                _ => Ok(()),
+            }
         }
+        Some(None) => Ok(()),
+        None => {
+            constraint::check_expression(expr, "a unique index", table, schema)?;
+            refuse_condition(expr, view, table)
+        }
+    }
+}
+
+fn is_pattern(class: &ObjectName) -> bool {
+    let name = split(class).map(|(_, name)| name).unwrap_or_default();
+    PATTERN_CLASSES.contains(&name.as_str())
+}
+
+/// An index of which nothing is left is made without entries, under its name: statements that
+/// rename or drop it find it, and an index says nothing about the answers of queries.
+fn make_empty(
+    anew: &mut CreateIndex,
+    create: &CreateIndex,
+    view: &View<'_>,
+    table: &Table,
+) -> Result<(), Refusal> {
+    let is_column = |column: &&IndexColumn| view.column(&column.column.expr).is_some();
+    let mut columns: Vec<IndexColumn> = create.columns.iter().filter(is_column).cloned().collect();
+    if create.name.is_none() && columns.len() < create.columns.len() {
+        return Err(refusal(
+            &format!("protected table {}.{}", table.schema, table.name),
+            "an index without a name, over an expression of protected columns, would get another \
+             name than usual",
+            "Give the index a name, or leave it out: the server finds nothing by it.",
+        ));
+    }
+    if columns.is_empty() {
+        let own = table.columns.iter().find(|own| own.protected.is_some());
+        columns.extend(own.map(|own| IndexColumn {
+            column: OrderByExpr {
+                expr: Expr::Identifier(quoted(&own.name)),
+                options: OrderByOptions::default(),
+                with_fill: None,
+            },
+            operator_class: None,
+        }));
+    }
+    for column in &mut columns {
         column.operator_class = None;
     }
-    Ok(Some(column))
+    *anew = CreateIndex {
+        columns,
+        using: None,
+        include: Vec::new(),
+        with: Vec::new(),
+        predicate: Some(Expr::value(Value::Boolean(false))),
+        ..anew.clone()
+    };
+    Ok(())
 }
 
 /// `IS NULL` of a protected column is allowed in conditions, and has no use as a key.

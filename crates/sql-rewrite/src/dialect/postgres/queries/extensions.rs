@@ -1,7 +1,8 @@
 //! The query on extensions whose functions the finisher can evaluate.
 
 /// Extensions: schema, version, and a digest of what they have, by which the finisher knows that
-/// its own is the same. Then names of their functions and operators that others have, too.
+/// its own is the same. Then names of their functions and operators that others have, too, but not
+/// `<->` of btree_gist: it takes no texts, so that it is never meant where that of pg_trgm could be.
 ///
 /// A digest depends on the search path, by which types are printed.
 pub const EXTENSIONS: &str = "\
@@ -65,9 +66,11 @@ SELECT DISTINCT 'clash', other.name, NULL, NULL, NULL
    AND NOT EXISTS (
        SELECT 1
          FROM pg_catalog.pg_depend m
+         JOIN pg_catalog.pg_extension x ON x.oid OPERATOR(pg_catalog.=) m.refobjid
         WHERE m.classid OPERATOR(pg_catalog.=) other.classid
           AND m.objid OPERATOR(pg_catalog.=) other.other
           AND m.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass
-          AND m.refobjid OPERATOR(pg_catalog.=) e.oid
+          AND (x.oid OPERATOR(pg_catalog.=) e.oid
+               OR x.extname OPERATOR(pg_catalog.=) 'btree_gist'::pg_catalog.name)
           AND m.deptype OPERATOR(pg_catalog.=) 'e')
  ORDER BY 1, 2";
