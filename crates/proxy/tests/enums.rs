@@ -314,6 +314,21 @@ fn a_name_means_what_the_search_path_says() {
         assert_same(&mut client, query);
         client.batch_execute("RESET search_path").expect("reset");
     }
+    // The session's own hide all others.
+    client
+        .batch_execute("CREATE TYPE pg_temp.mood AS ENUM ('happy')")
+        .expect("a type of the session");
+    assert_refused(
+        &mut client,
+        "SELECT 'sad'::mood FROM person WHERE name = 'Bob'",
+    );
+    client
+        .batch_execute("DROP TYPE pg_temp.mood")
+        .expect("dropped");
+    assert_same(
+        &mut client,
+        "SELECT feeling = 'sad'::mood FROM person WHERE name = 'Bob'",
+    );
     // A table has a type of its name.
     client
         .batch_execute("CREATE TABLE own.colour (a integer)")

@@ -50,8 +50,8 @@ pub struct Column {
 }
 
 /// Turns the content of a field into what goes on: the number of the field, its content (without
-/// quotes and escapes), and where to write. It is called for protected fields that are not NULL, and
-/// with the numbers that follow for fields that are added, which have no content.
+/// quotes and escapes), and where to write. It is called for protected fields that are not NULL,
+/// and with the numbers that follow for fields that are added, which have no content.
 pub type Convert<'a> = dyn FnMut(usize, &[u8], &mut Vec<u8>) -> Result<(), ValueError> + 'a;
 
 /// A stream that cannot go on.

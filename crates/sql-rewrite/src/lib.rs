@@ -41,7 +41,7 @@ pub use schema::{
     ASKED, ASKED_OF_CHANGED, Answer, CHECKED, CatalogueFacts, Column, ColumnCheck, ColumnChecks,
     ColumnType, EXTENSIONS, Enums, Extension, FinisherFacts, Guard, GuardsDue, ProtectedColumn,
     QUERIES, RelationKind, Schema, SchemaError, SealedForm, SeenColumns, ServerType, SessionFacts,
-    Shared, Table, answers_of, changed_of, fingerprint_of, names_text,
+    Shared, Table, TemporaryNames, answers_of, changed_of, fingerprint_of, names_text,
 };
 pub use statement::{plan, plan_with};
 pub use verify::is_of_second_proof;

@@ -29,7 +29,7 @@ pub use checks::{ColumnCheck, ColumnChecks};
 pub use enums::Enums;
 pub use extensions::{Extension, Extensions};
 pub use guards::{Guard, GuardsDue};
-pub use session::SessionFacts;
+pub use session::{SessionFacts, TemporaryNames};
 pub use shared::Shared;
 
 /// All that plan and codec need to know of a protected column.
@@ -271,8 +271,8 @@ pub struct Schema {
     pub protected: Vec<ProtectedColumn>,
     /// Schemas that unqualified names are looked up in, in their order.
     pub search_path: Vec<String>,
-    /// Temporary relations of the session: an unqualified name means them first.
-    pub temporary: Vec<String>,
+    /// What the session has of its own: an unqualified name means that first.
+    pub temporary: TemporaryNames,
     /// Functions of users, without their schema, whose text names a protected table, runs other
     /// texts as SQL, or names another such function: calling them is refused.
     pub suspect_functions: Vec<String>,
@@ -492,7 +492,7 @@ impl Schema {
             Some(schema) => at(schema),
             None => {
                 let mut path = self.search_path.iter();
-                if !self.temporary.iter().any(|own| own == table) {
+                if !self.temporary.relations.iter().any(|own| own == table) {
                     return path.find_map(|schema| at(schema));
                 }
                 // They come first, but where the path names them at another place.

@@ -1,6 +1,7 @@
 //! What sessions share, published and forgotten.
 
 use crypto::secret::Key;
+use sql_rewrite::TemporaryNames;
 
 use super::*;
 
@@ -28,7 +29,10 @@ fn publish_as(protection: &Protection, fingerprint: &str) {
 fn session(path: &str, temporary: &[&str]) -> SessionFacts {
     SessionFacts {
         search_path: vec![path.to_owned()],
-        temporary: temporary.iter().map(|&name| name.to_owned()).collect(),
+        temporary: TemporaryNames {
+            relations: temporary.iter().map(|&name| name.to_owned()).collect(),
+            ..TemporaryNames::default()
+        },
         ..SessionFacts::default()
     }
 }

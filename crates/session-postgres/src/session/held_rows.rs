@@ -37,8 +37,8 @@ pub(super) fn drawn_by(copy: &Copy) -> Vec<ColumnId> {
 }
 
 impl HeldRows {
-    /// Begins to hold the rows of a COPY, that are read by a stream of their own, in at most so many
-    /// bytes.
+    /// Begins to hold the rows of a COPY, in at most so many bytes. `counter` reads them from their
+    /// beginning.
     pub(super) fn begin(message: &[u8], copy: &Copy, counter: Stream, size_max: usize) -> Self {
         Self {
             message: Zeroizing::new(message.to_vec()),
@@ -60,8 +60,8 @@ impl HeldRows {
         if self.rows.len() + data.len() > self.size_max {
             let size_max = self.size_max;
             let message = format!(
-                "the proxy holds the rows of a COPY that leaves out a protected column whose values \
-                 are drawn from a sequence, and these have more than {size_max} bytes"
+                "the proxy holds the rows of a COPY that leaves out a protected column whose \
+                 values are drawn from a sequence, and these have more than {size_max} bytes"
             );
             let hint = "Send the rows by several COPY, name the column and give its values, or \
                         raise max_finish_bytes in the proxy's configuration.";

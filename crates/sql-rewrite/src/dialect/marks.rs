@@ -21,6 +21,15 @@ pub(crate) const OVERRIDING_USER: &str = "\u{2}overriding user";
 /// The function around the lower bound of `BETWEEN SYMMETRIC`.
 pub(crate) const SYMMETRIC: &str = "\u{2}symmetric";
 
+/// The option of an index that is made in a tablespace.
+pub(crate) const TABLESPACE: &str = "\u{2}tablespace";
+
+/// Whether an option is the mark of a tablespace.
+pub(crate) fn is_tablespace(option: &Expr) -> bool {
+    matches!(option, Expr::BinaryOp { left, .. }
+        if matches!(&**left, Expr::Identifier(name) if name.value == TABLESPACE))
+}
+
 /// Whether the first part of a name is a mark.
 pub(crate) fn is_marked(name: &ObjectName) -> bool {
     let first = name.0.first().and_then(ObjectNamePart::as_ident);

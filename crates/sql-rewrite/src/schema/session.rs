@@ -7,12 +7,28 @@ use super::Answer;
 pub struct SessionFacts {
     /// Schemas that unqualified names are looked up in, in their order.
     pub search_path: Vec<String>,
-    /// Relations of the session's own, which hide all others of their names.
-    pub temporary: Vec<String>,
+    /// What the session has of its own.
+    pub temporary: TemporaryNames,
     /// The name of the database; None: the server did not say.
     pub database: Option<Vec<u8>>,
     /// Settings that texts depend on, and `transaction_isolation`: names and values.
     pub settings: Vec<(String, String)>,
+}
+
+/// Names in the schema of a session's own, which hide all others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TemporaryNames {
+    /// Of relations.
+    pub relations: Vec<String>,
+    /// Of types, those of the relations among them.
+    pub types: Vec<String>,
+}
+
+impl TemporaryNames {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.relations.is_empty() && self.types.is_empty()
+    }
 }
 
 impl SessionFacts {
@@ -26,7 +42,8 @@ impl SessionFacts {
             };
             match text(1).map(String::as_str) {
                 None => facts.search_path.push(value),
-                Some("temporary") => facts.temporary.push(value),
+                Some("temporary") => facts.temporary.relations.push(value),
+                Some("temporary type") => facts.temporary.types.push(value),
                 Some("database") => facts.database = bytes(&value),
                 Some(name) => facts.settings.push((name.to_owned(), value)),
             }
@@ -72,11 +89,13 @@ mod tests {
             row("database", None),
             row("c3a9ff", Some("database")),
             row("t", Some("temporary")),
+            row("mood", Some("temporary type")),
             row("UTC", Some("TimeZone")),
         ];
         let facts = SessionFacts::read(&answer);
         assert_eq!(facts.search_path, ["app", "database"]);
-        assert_eq!(facts.temporary, ["t"]);
+        assert_eq!(facts.temporary.relations, ["t"]);
+        assert_eq!(facts.temporary.types, ["mood"]);
         assert_eq!(facts.database.as_deref(), Some(&b"\xc3\xa9\xff"[..]));
         assert_eq!(facts.setting("TimeZone"), Some("UTC"));
         let wrong = SessionFacts::read(&vec![row("no", Some("database"))]);

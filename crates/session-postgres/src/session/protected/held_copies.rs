@@ -1,5 +1,5 @@
-//! COPY that leaves out a column with a sequence: its rows are held, and the values are drawn before
-//! the COPY is sent.
+//! COPY that leaves out a column with a sequence: its rows are held, and the values are drawn
+//! before the COPY is sent.
 //!
 //! A COPY that the server refuses, as for a missing privilege, is refused behind its rows, where
 //! the server would have refused it before them.

@@ -25,7 +25,7 @@ pub(crate) fn meant(name: &ObjectName, schema: &Schema) -> Option<OpaqueType> {
     if let Some(own) = own {
         return enums.get(&own, &name);
     }
-    if schema.temporary.contains(&name) {
+    if schema.temporary.types.contains(&name) {
         return None;
     }
     for own in &schema.search_path {
@@ -67,7 +67,7 @@ pub(super) fn is_known(data_type: &DataType, schema: &Schema) -> bool {
 /// the schema out where the search path finds it, and only the server has other types of the name.
 pub(super) fn are_named_otherwise(schema: &Schema) -> bool {
     let enums = &schema.catalogue.enums;
-    !enums.is_empty() && (enums.has_others() || !schema.temporary.is_empty())
+    !enums.is_empty() && (enums.has_others() || !schema.temporary.types.is_empty())
 }
 
 /// A statement with schemas before the names of enumerations.

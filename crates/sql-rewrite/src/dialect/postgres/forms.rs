@@ -14,7 +14,8 @@
 //! - `EXCLUDE TIES` and the like, at the end of a window's frame, become a mark in its last bound.
 //! - `((SELECT a) UNION (SELECT b))` within a statement becomes `(SELECT * FROM (SELECT a) AS
 //!   operand UNION (SELECT b))`, which means the same. Else the parser would read an expression in
-//!   the outer parentheses.
+//!   the outer parentheses. So does `EXPLAIN (SELECT a) UNION …`, which it would read as options.
+//! - `CREATE INDEX … TABLESPACE s` becomes a mark among its options.
 //! - `CREATE MATERIALIZED VIEW … WITH NO DATA` loses its last words; a mark in the name of the view
 //!   stands for them.
 //! - `OVERRIDING SYSTEM VALUE` becomes a mark in the name of the table that rows go into.
@@ -23,6 +24,7 @@
 mod frames;
 mod overriding;
 mod symmetric;
+mod tablespace;
 #[cfg(test)]
 mod tests;
 
@@ -92,7 +94,8 @@ pub(crate) fn of_lexemes<'t>(text: &'t str, lexemes: &Part) -> Cow<'t, str> {
     for at in 0..words.len() {
         let known = lock(&words, at).or_else(|| only(&words, at));
         let known = known.or_else(|| symmetric::symmetric(&words, at));
-        if let Some(change) = known.or_else(|| overriding::overriding(&words, at)) {
+        let known = known.or_else(|| overriding::overriding(&words, at));
+        if let Some(change) = known.or_else(|| tablespace::tablespace(&words, at)) {
             changed.extend(change);
         } else if words[at].is_constant {
             let span = &words[at].span;
@@ -307,10 +310,12 @@ fn is_table_query(words: &[Word], at: usize) -> bool {
 
 /// The first query of a set operation in parentheses, both its own and those of the operation.
 fn operand(words: &[Word], at: usize) -> Option<Changes> {
-    let before = &words[at.checked_sub(1)?].word;
     let inner = at + 1;
-    let are_open = words[at].word == "(" && words.get(inner).is_some_and(|next| next.word == "(");
-    if !are_open || before == "as" {
+    let is_explained = ["explain", "analyze", "verbose"].contains(&words[at].word.as_str())
+        && words[0].word == "explain";
+    let is_within = || words[at].word == "(" && at > 0 && words[at - 1].word != "as";
+    let is_open = words.get(inner).is_some_and(|next| next.word == "(");
+    if !is_open || !(is_explained || is_within()) {
         return None;
     }
     let mut behind = words[inner..].iter().skip_while(|next| next.word == "(");
@@ -327,16 +332,15 @@ fn operand(words: &[Word], at: usize) -> Option<Changes> {
         }
         depth == 0
     })?;
-    let next = words.get(close + 1)?;
-    ["union", "except", "intersect"]
-        .contains(&next.word.as_str())
-        .then(|| {
-            let (start, end) = (words[inner].span.start, words[close].span.end);
-            vec![
-                (start..start, "SELECT * FROM ".to_owned()),
-                (end..end, " AS operand".to_owned()),
-            ]
-        })
+    let next = words.get(close + 1).map_or("", |next| next.word.as_str());
+    let is_operand = ["union", "except", "intersect"].contains(&next);
+    (is_operand || is_explained).then(|| {
+        let (start, end) = (words[inner].span.start, words[close].span.end);
+        vec![
+            (start..start, "SELECT * FROM ".to_owned()),
+            (end..end, " AS operand".to_owned()),
+        ]
+    })
 }
 
 /// `ISNULL` after an operand. Elsewhere it is a label after `AS` or `.`, or the name of a
@@ -380,6 +384,7 @@ pub(crate) fn for_server(text: String) -> String {
     };
     let text = text.replace(&format!("\"{ONLY}\"."), "ONLY ");
     let text = overriding::for_server(symmetric::for_server(text));
+    let text = tablespace::for_server(text);
     let text = match text.contains("exclude ") {
         true => with_exclusions(text),
         false => text,

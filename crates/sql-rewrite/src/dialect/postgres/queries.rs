@@ -73,9 +73,9 @@ pub fn answers_of(asked: Vec<Answer>) -> Vec<Answer> {
 }
 
 /// What [`crate::SessionFacts`] holds: schemas that unqualified names are looked up in, without a
-/// second column; then temporary relations, the database's name and encoding, and settings with
-/// their names. The name comes as it is stored, byte for byte, whatever the encoding of the client
-/// is.
+/// second column; then temporary relations and types, the database's name and encoding, and
+/// settings with their names. The name comes as it is stored, byte for byte, whatever the encoding
+/// of the client is.
 const SESSION: &str = "\
 SELECT own.fact, own.kind
   FROM (SELECT path.name::pg_catalog.text AS fact, NULL::pg_catalog.text AS kind, path.place
@@ -87,6 +87,11 @@ SELECT own.fact, own.kind
          WHERE pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.<>) 0
            AND c.relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema()
            AND c.relkind OPERATOR(pg_catalog.=) ANY ('{r,p,v,m,f}'::pg_catalog.\"char\"[])
+        UNION ALL
+        SELECT t.typname::pg_catalog.text, 'temporary type', 0
+          FROM pg_catalog.pg_type t
+         WHERE pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.<>) 0
+           AND t.typnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema()
         UNION ALL
         SELECT pg_catalog.encode(
                  pg_catalog.convert_to(pg_catalog.current_database()::pg_catalog.text,

@@ -187,7 +187,7 @@ fn referred_table<'a>(
     let is_first = || match (index(&table.schema), found) {
         (Some(own), Some(found)) => index(&found.schema).is_none_or(|other| own <= other),
         // A temporary one comes before it.
-        (Some(_), None) => !schema.temporary.contains(&name),
+        (Some(_), None) => !schema.temporary.relations.contains(&name),
         (None, _) => false,
     };
     let is_itself =

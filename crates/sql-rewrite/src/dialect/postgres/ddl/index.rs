@@ -6,6 +6,7 @@ use sqlparser::ast::{
 };
 
 use super::{constraint, find_known, pass, put_schema, refusal, subject_of, written};
+use crate::dialect::marks;
 use crate::dialect::postgres::names::{quoted, split};
 use crate::schema::views::View;
 use crate::{Mode, Plan, Refusal, Schema, Table};
@@ -64,11 +65,7 @@ fn kept(
         Some(None) => return Some(column.clone()),
         None => return view.is_free(expr).then(|| column.clone()),
     };
-    let is_sorted = matches!(
-        create.using,
-        None | Some(IndexType::BTree | IndexType::Hash)
-    );
-    if rule.mode == Mode::Random || !is_sorted {
+    if rule.mode == Mode::Random || !is_sorted(create) {
         return None;
     }
     let mut column = column.clone();
@@ -76,6 +73,14 @@ fn kept(
         is_pattern(&class).then_some(())?;
     }
     Some(column)
+}
+
+/// Whether an index is of a kind that finds equal bytes.
+fn is_sorted(create: &CreateIndex) -> bool {
+    matches!(
+        create.using,
+        None | Some(IndexType::BTree | IndexType::Hash)
+    )
 }
 
 /// A unique index says which values there may be, so nothing of it is left out.
@@ -144,11 +149,13 @@ fn make_empty(
     for column in &mut columns {
         column.operator_class = None;
     }
+    if !is_sorted(create) {
+        anew.using = None;
+        anew.with.retain(marks::is_tablespace);
+    }
     *anew = CreateIndex {
         columns,
-        using: None,
         include: Vec::new(),
-        with: Vec::new(),
         predicate: Some(Expr::value(Value::Boolean(false))),
         ..anew.clone()
     };

@@ -2,7 +2,7 @@
 
 /// Extensions: schema, version, and a digest of what they have, by which the finisher knows that
 /// its own is the same. Then names of their functions and operators that others have, too, but not
-/// `<->` of btree_gist: it takes no texts, so that it is never meant where that of pg_trgm could be.
+/// `<->` of btree_gist: it takes no texts, so it is never meant where that of pg_trgm could be.
 ///
 /// A digest depends on the search path, by which types are printed.
 pub const EXTENSIONS: &str = "\
