@@ -38,7 +38,8 @@ public final class Client {
     private Client() {}
 
     private static Connection connect(String more) throws SQLException {
-        return DriverManager.getConnection(System.getenv("STRONGROOM_JDBC_URL") + more);
+        String url = System.getProperty("strongroom.url", System.getenv("STRONGROOM_JDBC_URL"));
+        return DriverManager.getConnection(url + more);
     }
 
     private static void check(String what, Object wanted, Object got) {

@@ -1,4 +1,4 @@
-//! The program and the extension that steps and scripts use, with the same features as in the
+//! The program and the libraries that steps and scripts use, with the same features as in the
 //! tests. A build of a single package would unify other features of its dependencies: it would
 //! compile these again, and replace the program.
 
@@ -11,6 +11,7 @@ use crate::workspace::{self, ALL_FEATURES};
 /// Their paths.
 pub struct Built {
     pub extension: PathBuf,
+    pub client: PathBuf,
     pub program: PathBuf,
 }
 
@@ -28,6 +29,7 @@ pub fn build() -> anyhow::Result<Built> {
     let folder = workspace::target_folder()?.join("debug");
     Ok(Built {
         extension: folder.join(format!("{DLL_PREFIX}strongroom{DLL_SUFFIX}")),
+        client: folder.join(format!("{DLL_PREFIX}strongroom_client{DLL_SUFFIX}")),
         program: folder.join(format!("strongroom{EXE_SUFFIX}")),
     })
 }

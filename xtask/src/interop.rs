@@ -26,6 +26,8 @@ const ON_DEMAND: &[&str] = &[
     "mysql-go-gorm",
     "mysql-java",
     "postgres-java-hibernate",
+    "postgres-library-java",
+    "postgres-library-node",
     "postgres-node-prisma",
     "postgres-rust-mappers",
 ];
@@ -105,6 +107,7 @@ fn script(client: &Path, built: &Built, exchange: &Path) -> Command {
     let mut command = program(&client.join("run").to_string_lossy());
     command
         .env("STRONGROOM_EXTENSION", &built.extension)
+        .env("STRONGROOM_CLIENT_LIBRARY", &built.client)
         .env("STRONGROOM_PROGRAM", &built.program)
         .env("STRONGROOM_EXCHANGE", exchange);
     command

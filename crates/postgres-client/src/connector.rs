@@ -15,9 +15,11 @@ use std::task::{Context, Poll};
 use finisher_postgres::Finishers;
 use session_core::Protection;
 use tokio::io::{Empty, empty};
+use tokio::runtime::Handle;
 use tokio_postgres::config::{Host, SslMode, SslNegotiation, TargetSessionAttrs};
 use tokio_postgres::{AsyncMessage, CancelToken, Client, Config, Error, Socket};
 
+use crate::finishing::Asking;
 use crate::options::{Options, OptionsError};
 use crate::stream::{Begin, SealedStream};
 use crate::wire::{Terms, Tls, Wire, WireError};
@@ -27,13 +29,15 @@ mod through;
 use through::{Aimed, Named, Sealing};
 
 /// PostgreSQL's port.
-const PORT: u16 = 5432;
+pub(crate) const PORT: u16 = 5432;
 
 /// Makes connections whose protected columns are sealed and opened in this process. All that are
 /// made by one connector and its clones share rules, key, schemas and plans: make one per program.
 #[derive(Clone)]
 pub struct Connector {
     shared: Arc<Shared>,
+    /// Where finishers are driven. None: where who asks is.
+    runtime: Option<Handle>,
 }
 
 struct Shared {
@@ -104,7 +108,16 @@ impl Connector {
         };
         Ok(Self {
             shared: Arc::new(shared),
+            runtime: None,
         })
+    }
+
+    /// Has finishers driven by a runtime that outlives all connections: for programs whose
+    /// connections are served by several runtimes, of which one may end before the others.
+    #[must_use]
+    pub fn finish_on(mut self, runtime: Handle) -> Self {
+        self.runtime = Some(runtime);
+        self
     }
 
     /// Connects as [`Config::connect`] does. `sslmode` and `sslnegotiation` of the configuration
@@ -154,7 +167,7 @@ impl Connector {
         }
     }
 
-    fn terms(&self, config: &Config) -> Terms {
+    pub(crate) fn terms(&self, config: &Config) -> Terms {
         Terms {
             tls: self.shared.tls.clone(),
             mode: config.get_ssl_mode(),
@@ -163,7 +176,7 @@ impl Connector {
         }
     }
 
-    fn begin(&self, config: &Config) -> Begin {
+    pub(crate) fn begin(&self, config: &Config) -> Begin {
         // Several hosts of one configuration are one database, whichever of them answers.
         let server = format!(
             "{:?}{:?}{:?}",
@@ -175,7 +188,10 @@ impl Connector {
             protection: Arc::clone(&self.shared.protection),
             server: server.into(),
             message_size_max: self.shared.message_size_max,
-            finishers: self.shared.finishers.clone(),
+            finishers: Asking {
+                finishers: self.shared.finishers.clone(),
+                runtime: self.runtime.clone(),
+            },
         }
     }
 }

@@ -34,18 +34,22 @@
 //! and notifications are as they are there. Errors that the engine finds are
 //! [`DbError`](tokio_postgres::error::DbError)s with the SQLSTATEs of the proxy. To cancel, call
 //! [`Connector::cancel`]. The chapter `docs/in-process.md` says what else differs, and how a pool
-//! of connections is made.
+//! of connections is made. [`Connector::serve`] serves drivers that speak the protocol themselves.
 #![forbid(unsafe_code)]
 
 mod connector;
+mod finishing;
 mod options;
+mod pieces;
+mod serve;
 mod server_tls;
 mod stream;
 mod wire;
 
 pub use connector::{ConnectError, Connection, Connector, connect};
 pub use crypto::secret::Key;
-pub use options::{Options, OptionsError};
+pub use options::{Limits, Options, OptionsError};
 pub use rustls;
+pub use serve::{Refusal, ServeError, Server, ServerError};
 pub use server_tls::ServerTls;
 pub use tokio_postgres;

@@ -1,23 +1,31 @@
 //! What a connector is made of: rules, key, TLS, limits.
 
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use configuration::{
-    ConfigError, FinishConfig, FinishEngine, KeysConfig, KeysError, Parts, ProxyConfig, TlsError,
-    read_toml,
+    ConfigError, FinishConfig, FinishEngine, KeysConfig, KeysError, Parts, Protocol, ProxyConfig,
+    TlsError, Upstream, read_toml,
 };
 use crypto::secret::Key;
 use finisher_postgres::{FinisherOptions, Finishers};
 use rustls::ClientConfig;
 use session_core::{CHECK_INTERVAL, Protection, Root};
 use sql_plan::{Rules, RulesError};
+use tokio_postgres::Config;
+use tokio_postgres::config::SslMode;
 
 use crate::wire::{Tls, with_protocol};
 
 /// As the proxy has it where its configuration does not say otherwise.
 const MESSAGE_SIZE_MAX: usize = 256 << 20;
+/// The same.
+const CONNECTIONS_MAX: NonZeroUsize = NonZeroUsize::new(10_000).expect("it is not zero");
+/// The same.
+const START_TIME: Duration = Duration::from_secs(60);
 
 /// Rules, key, and how to speak with the server.
 pub struct Options {
@@ -27,6 +35,27 @@ pub struct Options {
     /// Whose limits hold. None: those that the proxy has by itself.
     limits: Option<ProxyConfig>,
     finish: Option<FinishConfig>,
+}
+
+/// How many drivers a program serves at a time ([`Connector::serve`](crate::Connector::serve)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// `max_connections` of `[proxy]`.
+    pub connections_max: NonZeroUsize,
+    /// `startup_timeout_seconds` of `[proxy]`.
+    pub start_time: Duration,
+    /// `workers` of `[proxy]`. None: as many as are of use.
+    pub workers: Option<NonZeroUsize>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections_max: CONNECTIONS_MAX,
+            start_time: START_TIME,
+            workers: None,
+        }
+    }
 }
 
 /// What the connections of a connector share.
@@ -47,6 +76,11 @@ pub enum OptionsError {
     /// The file cannot be read, is no TOML, or has other tables.
     #[error(transparent)]
     File(#[from] ConfigError),
+    /// Another server than these sessions are for.
+    #[error(
+        "[proxy] has protocol = \"mysql\": in process there are sessions with PostgreSQL alone"
+    )]
+    Protocol,
     /// Rules that contradict themselves.
     #[error("{}", in_lines(.0))]
     Rules(Vec<RulesError>),
@@ -91,6 +125,9 @@ impl Options {
         }
         let mut options = Self::of(file.columns, Source::Named(keys));
         if let Some(mut proxy) = file.proxy {
+            if proxy.protocol != Protocol::Postgres {
+                return Err(OptionsError::Protocol);
+            }
             if let Some(tls) = proxy.server_tls.take() {
                 options = options.tls_root(&folder.join(tls.root))?;
                 options.tls.name = tls.name;
@@ -149,6 +186,30 @@ impl Options {
     pub fn tls_name(mut self, name: impl Into<String>) -> Self {
         self.tls.name = Some(name.into());
         self
+    }
+
+    /// What `[proxy]` says of clients.
+    pub fn limits(&self) -> Limits {
+        let limits = self.limits.as_ref();
+        limits.map_or_else(Limits::default, |proxy| Limits {
+            connections_max: proxy.max_connections,
+            start_time: proxy.startup_timeout(),
+            workers: proxy.workers,
+        })
+    }
+
+    /// The server of `[proxy]`, as the proxy connects to it. None: the file has no `[proxy]`.
+    pub fn upstream(&self) -> Option<Config> {
+        let mut config = Config::new();
+        match &self.limits.as_ref()?.upstream {
+            Upstream::Tcp(host, port) => config.host(host).port(*port),
+            Upstream::Unix(path) => config.host_path(path),
+        };
+        config.ssl_mode(match self.tls.config.is_some() {
+            true => SslMode::Require,
+            false => SslMode::Disable,
+        });
+        Some(config)
     }
 
     /// Largest message that is looked into.

@@ -12,30 +12,19 @@
 //! 3. Whoever waits is woken by what he waits for: a reader by bytes that a write made for him, a
 //!    writer by a read that made room. Both halves belong to one task, as tokio-postgres has it.
 
-use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
-use finisher_postgres::Finishers;
-use session_core::{Database, Outbox, Protection, StatementError};
-use session_postgres::finisher::FinisherAnswer;
+use session_core::{Database, Outbox, Protection};
 use session_postgres::{Session, Terms};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::task::JoinSet;
 use wire_postgres::startup::{self, First, Startup};
 
-/// What one read of the server takes at most, and what one write hands on.
-const PIECE_SIZE: usize = 64 * 1024;
-/// Memory that a connection keeps for what it is sent or sends next; more is given back.
-const KEPT_SIZE_MAX: usize = 16 * 1024;
-
-thread_local! {
-    /// Taken while a read goes on: memory for reading is the thread's, not the connection's.
-    static PIECE: Cell<Option<Box<[u8]>>> = const { Cell::new(None) };
-}
+use crate::finishing::{Asking, Finishing};
+use crate::pieces::{PIECE_SIZE, read_piece, shrink};
 
 /// What a connection is told when it begins.
 #[derive(Clone)]
@@ -46,8 +35,8 @@ pub(crate) struct Begin {
     pub server: Arc<str>,
     /// Largest message that is looked into.
     pub message_size_max: usize,
-    /// Servers of this program's own that answer queries. None: there are none.
-    pub finishers: Option<Finishers>,
+    /// Servers of this program's own that answer queries.
+    pub finishers: Asking,
 }
 
 /// A connection to the server, of which the client sees the plain side. Neither side is printed.
@@ -61,9 +50,7 @@ pub struct SealedStream<S> {
     writer: Option<Waker>,
     /// Why there was nothing more to read or to write.
     lost: Option<io::Error>,
-    finishers: Option<Finishers>,
-    /// The question to the finisher, at most one. It ends with the connection.
-    finishing: JoinSet<FinisherAnswer>,
+    finishing: Finishing,
 }
 
 enum SessionState {
@@ -100,8 +87,7 @@ impl<S> SealedStream<S> {
     /// `is_tls`: whether `stream` is encrypted.
     pub(crate) fn new(stream: S, is_tls: bool, begin: Begin) -> Self {
         Self {
-            finishers: begin.finishers.clone(),
-            finishing: JoinSet::new(),
+            finishing: Finishing::new(begin.finishers.clone()),
             stream,
             is_tls,
             state: SessionState::Beginning(begin, Vec::new()),
@@ -155,7 +141,7 @@ impl Begin {
     }
 
     /// The database, of one server of many.
-    fn database(&self, startup: &Startup<'_>) -> Result<Database, FirstError> {
+    pub(crate) fn database(&self, startup: &Startup<'_>) -> Result<Database, FirstError> {
         if startup.parameter("replication").is_some() {
             return Err(FirstError::Replication);
         }
@@ -185,21 +171,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SealedStream<S> {
         let SessionState::Begun(session) = &mut self.state else {
             return Poll::Pending;
         };
-        let mut piece = PIECE
-            .take()
-            .unwrap_or_else(|| vec![0; PIECE_SIZE].into_boxed_slice());
-        let mut buffer = ReadBuf::new(&mut piece);
-        let read = Pin::new(&mut self.stream).poll_read(context, &mut buffer);
-        let received = read.map(|read| match read {
-            Ok(()) if !buffer.filled().is_empty() => session.server_bytes(buffer.filled()),
-            Ok(()) => session.server_closed(),
+        read_piece(&mut self.stream, context, |read| match read {
+            Ok([]) => session.server_closed(),
+            Ok(bytes) => session.server_bytes(bytes),
             Err(error) => {
                 self.lost.get_or_insert(error);
                 session.server_closed();
             }
-        });
-        PIECE.set(Some(piece));
-        received
+        })
     }
 
     /// Takes a question to the finisher, and its answer to the session. Ready: the session goes on.
@@ -207,20 +186,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SealedStream<S> {
         let SessionState::Begun(session) = &mut self.state else {
             return Poll::Pending;
         };
-        if let Some(finishers) = &self.finishers
-            && let Some(request) = session.take_finisher_request()
-        {
-            let finishers = finishers.clone();
-            self.finishing
-                .spawn(async move { finishers.ask(request).await });
-        }
-        let Some(answer) = ready!(self.finishing.poll_join_next(context)) else {
-            return Poll::Pending;
-        };
-        session.finisher_answered(answer.unwrap_or_else(|_| {
-            FinisherAnswer::Failed(StatementError::defect("the finisher's task has failed"))
-        }));
-        Poll::Ready(())
+        self.finishing.poll(session, context)
     }
 
     /// The client's first packet, or a piece of it.
@@ -253,13 +219,6 @@ impl<S> SealedStream<S> {
     }
 }
 
-/// What one connection needed once need not stay its own.
-fn shrink(outbox: &mut Outbox) {
-    if outbox.bytes.capacity() > KEPT_SIZE_MAX {
-        drop(outbox.give_back());
-    }
-}
-
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for SealedStream<S> {
     fn poll_read(
         self: Pin<&mut Self>,
@@ -280,7 +239,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for SealedStream<S> {
             }
             let answered = this.poll_finisher(context);
             // While the finisher computes, nothing of the server is taken.
-            let received = match this.finishing.is_empty() {
+            let received = match this.finishing.is_idle() {
                 true => this.poll_receive(context),
                 false => Poll::Pending,
             };

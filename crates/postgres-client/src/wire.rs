@@ -11,8 +11,8 @@ use std::time::Duration;
 use configuration::end_point;
 use rustls::ClientConfig;
 use rustls::pki_types::{InvalidDnsNameError, ServerName};
+use sockets::LocalStream;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio::net::UnixStream;
 use tokio::time::timeout;
 use tokio_postgres::Socket;
 use tokio_postgres::config::{SslMode, SslNegotiation};
@@ -20,14 +20,14 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use wire_postgres::startup::TLS_REQUEST;
 
-/// A socket, with TLS or without.
-pub enum Wire {
+/// A socket, with TLS or without. That of TCP was made by tokio-postgres, or here.
+pub enum Wire<S = Socket> {
     /// TCP.
-    Tcp(Socket),
+    Tcp(S),
     /// TCP with TLS. Boxed: it is a KiB, and is moved.
-    Tls(Box<TlsStream<Socket>>),
+    Tls(Box<TlsStream<S>>),
     /// A socket of the file system.
-    Local(UnixStream),
+    Local(LocalStream),
 }
 
 /// A connection that cannot be made. What tokio-postgres itself finds is not among it.
@@ -92,11 +92,11 @@ pub(crate) fn with_protocol(mut config: ClientConfig) -> Arc<ClientConfig> {
 }
 
 /// Begins TLS with a server of that name.
-pub(crate) async fn encrypt(
-    socket: Socket,
+pub(crate) async fn encrypt<S: AsyncRead + AsyncWrite + Unpin>(
+    socket: S,
     config: &Arc<ClientConfig>,
     name: String,
-) -> Result<Wire, WireError> {
+) -> Result<Wire<S>, WireError> {
     let name = ServerName::try_from(name)?;
     let connector = TlsConnector::from(Arc::clone(config));
     Ok(Wire::Tls(Box::new(connector.connect(name, socket).await?)))
@@ -117,7 +117,11 @@ pub(crate) struct Terms {
 
 impl Terms {
     /// Settles TLS on a new connection, as tokio-postgres would.
-    pub(crate) async fn settle(&self, mut socket: Socket, host: &str) -> Result<Wire, WireError> {
+    pub(crate) async fn settle<S: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        mut socket: S,
+        host: &str,
+    ) -> Result<Wire<S>, WireError> {
         let is_required = match self.mode {
             SslMode::Disable => return Ok(Wire::Tcp(socket)),
             SslMode::Prefer => false,
@@ -152,13 +156,13 @@ impl Terms {
     }
 
     /// Connects to a socket of the file system.
-    pub(crate) async fn dial(&self, path: PathBuf) -> Result<Wire, WireError> {
+    pub(crate) async fn dial<S>(&self, path: PathBuf) -> Result<Wire<S>, WireError> {
         if self.mode == SslMode::Require {
             return Err(WireError::LocalTls);
         }
         let connected = match self.connect_timeout {
-            None => UnixStream::connect(&path).await,
-            Some(time) => match timeout(time, UnixStream::connect(&path)).await {
+            None => LocalStream::connect(&path).await,
+            Some(time) => match timeout(time, LocalStream::connect(&path)).await {
                 Ok(connected) => connected,
                 Err(_) => Err(io::ErrorKind::TimedOut.into()),
             },
@@ -170,7 +174,7 @@ impl Terms {
     }
 }
 
-impl Wire {
+impl<S> Wire<S> {
     /// Whether it is encrypted.
     pub(crate) fn is_tls(&self) -> bool {
         matches!(self, Self::Tls(_))
@@ -197,7 +201,7 @@ macro_rules! each {
     };
 }
 
-impl AsyncRead for Wire {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Wire<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -207,7 +211,7 @@ impl AsyncRead for Wire {
     }
 }
 
-impl AsyncWrite for Wire {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Wire<S> {
     fn poll_write(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,

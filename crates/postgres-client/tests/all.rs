@@ -6,5 +6,6 @@ mod copy;
 mod example;
 mod finisher;
 mod pool;
+mod serve;
 mod statements;
 mod tls;

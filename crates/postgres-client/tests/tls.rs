@@ -11,12 +11,12 @@ use strongroom_postgres::{Connector, Key, Options};
 use tempfile::TempDir;
 
 /// A certificate for `localhost`, which is its own authority.
-struct Certificate {
+pub struct Certificate {
     folder: TempDir,
 }
 
 impl Certificate {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let CertifiedKey { cert, signing_key } =
             rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
@@ -32,7 +32,7 @@ impl Certificate {
         certificate
     }
 
-    fn path(&self) -> PathBuf {
+    pub fn path(&self) -> PathBuf {
         self.folder.path().join("server.crt")
     }
 
@@ -46,7 +46,7 @@ impl Certificate {
     }
 
     /// The same, with who may log in how.
-    fn server_as(&self, access: Option<&str>) -> Option<Setup> {
+    pub fn server_as(&self, access: Option<&str>) -> Option<Setup> {
         if !server_testkit::is_installed() {
             return None;
         }

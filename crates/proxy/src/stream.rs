@@ -1,27 +1,15 @@
 //! One side of a session: a socket, with TLS or without.
 
 use std::io;
-use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use nix::sys::socket::{setsockopt, sockopt};
+use sockets::{LocalStream, keep_alive};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::{client, server};
 
 use crate::listener::Arrival;
-
-mod local;
-
-pub use local::LocalStream;
-
-/// After so long without a byte the system asks whether the other side is still there.
-const KEEPALIVE_IDLE_SECONDS: u32 = 60;
-/// How long after each question the next one follows.
-const KEEPALIVE_INTERVAL_SECONDS: u32 = 10;
-/// Questions without an answer, after which the other side is gone.
-const KEEPALIVE_COUNT: u32 = 6;
 
 /// A socket, with TLS or without.
 #[derive(Debug)]
@@ -89,34 +77,6 @@ impl Stream {
     }
 }
 
-/// Connects to the port of a server.
-///
-/// # Errors
-/// Nobody listens there, or the system has no such host.
-pub async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
-    let socket = TcpStream::connect((host, port)).await?;
-    socket.set_nodelay(true)?;
-    keep_alive(&socket)?;
-    Ok(socket)
-}
-
-/// Has the system find out that the other side is gone without a word: its machine, or the way to
-/// it. Until then a session keeps its locks. The server asks its own clients, but not ours.
-fn keep_alive(socket: &impl AsFd) -> io::Result<()> {
-    setsockopt(socket, sockopt::KeepAlive, &true)?;
-    #[cfg(not(target_vendor = "apple"))]
-    setsockopt(socket, sockopt::TcpKeepIdle, &KEEPALIVE_IDLE_SECONDS)?;
-    #[cfg(target_vendor = "apple")]
-    setsockopt(socket, sockopt::TcpKeepAlive, &KEEPALIVE_IDLE_SECONDS)?;
-    setsockopt(
-        socket,
-        sockopt::TcpKeepInterval,
-        &KEEPALIVE_INTERVAL_SECONDS,
-    )?;
-    setsockopt(socket, sockopt::TcpKeepCount, &KEEPALIVE_COUNT)?;
-    Ok(())
-}
-
 impl AsyncRead for Stream {
     fn poll_read(
         self: Pin<&mut Self>,
@@ -147,7 +107,7 @@ impl AsyncWrite for Stream {
 
 #[cfg(test)]
 mod tests {
-    use nix::sys::socket::getsockopt;
+    use nix::sys::socket::{getsockopt, sockopt};
 
     use super::*;
 
@@ -164,7 +124,9 @@ mod tests {
     async fn the_system_looks_whether_either_side_is_still_there() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("an address").port();
-        let to_server = connect("127.0.0.1", port).await.expect("it listens");
+        let to_server = sockets::connect("127.0.0.1", port)
+            .await
+            .expect("it listens");
         assert_kept_alive(&to_server);
         let (accepted, _) = listener.accept().expect("one has come");
         accepted.set_nonblocking(true).expect("a socket");

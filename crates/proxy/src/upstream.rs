@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use configuration::Upstream;
+use sockets::LocalStream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 use wire_postgres::startup::TLS_REQUEST;
 
 use crate::shared::Shared;
-use crate::stream::{self, LocalStream, Stream};
+use crate::stream::Stream;
 
 /// A socket of the server, by TLS where that is configured.
 pub(crate) async fn connect(shared: &Shared) -> io::Result<Stream> {
@@ -42,7 +43,7 @@ async fn connect_to(upstream: &Upstream, shared: &Shared) -> io::Result<Stream> 
 pub(crate) async fn reach(upstream: &Upstream) -> io::Result<Stream> {
     match upstream {
         Upstream::Unix(path) => LocalStream::connect(path).await.map(Stream::Unix),
-        Upstream::Tcp(host, port) => stream::connect(host, *port).await.map(Stream::Tcp),
+        Upstream::Tcp(host, port) => sockets::connect(host, *port).await.map(Stream::Tcp),
     }
 }
 

@@ -47,28 +47,32 @@ pub fn static_program(machine: Machine) -> anyhow::Result<PathBuf> {
     Ok(output(&machine.target())?.join("strongroom"))
 }
 
-/// The program and the extension, linked against this machine's C library.
+/// The program and the libraries, linked against this machine's C library.
 pub struct Dynamic {
     pub program: PathBuf,
     pub extension: PathBuf,
+    /// For drivers of PostgreSQL.
+    pub client: PathBuf,
 }
 
 impl From<Dynamic> for Built {
     fn from(dynamic: Dynamic) -> Self {
         Built {
             extension: dynamic.extension,
+            client: dynamic.client,
             program: dynamic.program,
         }
     }
 }
 
-/// Both in one build, since they share most of it.
+/// All in one build, since they share most of it.
 pub fn dynamic() -> anyhow::Result<Dynamic> {
     let host = host()?;
     let mut command = auditable()?;
     command
         .args(["--package", "strongroom-cli"])
         .args(["--package", "strongroom-sqlite-extension"])
+        .args(["--package", "strongroom-postgres-c"])
         .args(ALL_FEATURES)
         // With an explicit target, cargo does not build in `target/dist`, where the artefacts are.
         .args(["--target", &host]);
@@ -77,6 +81,7 @@ pub fn dynamic() -> anyhow::Result<Dynamic> {
     Ok(Dynamic {
         program: folder.join("strongroom"),
         extension: folder.join("libstrongroom.so"),
+        client: folder.join("libstrongroom_client.so"),
     })
 }
 

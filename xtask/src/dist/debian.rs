@@ -74,7 +74,7 @@ fn make(context: &Context) -> anyhow::Result<Vec<PathBuf>> {
     Ok(vec![path])
 }
 
-/// The packages with the libraries that the program and the extension need, in sufficient versions.
+/// The packages with the libraries that program and own libraries need, in sufficient versions.
 fn needs(context: &Context, built: &build::Dynamic) -> anyhow::Result<String> {
     let folder = context.empty_folder("debian-needs")?;
     fs::create_dir(folder.join("debian"))?;
@@ -85,7 +85,7 @@ fn needs(context: &Context, built: &build::Dynamic) -> anyhow::Result<String> {
     let said = read(
         program("dpkg-shlibdeps")
             .arg("-O")
-            .args([&built.program, &built.extension])
+            .args([&built.program, &built.extension, &built.client])
             .current_dir(&folder),
     )?;
     let needs = said.trim().strip_prefix("shlibs:Depends=");
@@ -122,6 +122,7 @@ fn check(context: &Context) -> anyhow::Result<String> {
         sandbox: &sandbox,
         root: &root,
         extension: "libstrongroom",
+        client: "libstrongroom_client.so",
     };
     installed.is_used()?;
     read(&mut sandbox.command(["dpkg", "--verify", "strongroom"]))?;

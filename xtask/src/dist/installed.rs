@@ -59,6 +59,8 @@ pub struct Installed<'a> {
     pub root: &'a Path,
     /// The name under which SQLite loads the extension.
     pub extension: &'a str,
+    /// The name under which programs load the library for drivers of PostgreSQL.
+    pub client: &'a str,
 }
 
 impl Installed<'_> {
@@ -72,6 +74,7 @@ impl Installed<'_> {
         };
         sandbox::encrypts_and_reads_back(strongroom, "/used", &folder)?;
         self.extension_reads()?;
+        self.client_answers()?;
         self.documents_are_there()
     }
 
@@ -94,10 +97,30 @@ impl Installed<'_> {
         Ok(())
     }
 
+    /// The system's own Python loads the library for drivers of PostgreSQL.
+    fn client_answers(&self) -> anyhow::Result<()> {
+        let script = format!(
+            "import ctypes; library = ctypes.CDLL('{}'); \
+             print(library.strongroom_client_abi_version(), \
+             library.strongroom_client_open(b'/nowhere', None, \
+             ctypes.byref(ctypes.c_uint64()), None, 0))",
+            self.client
+        );
+        let said = read(
+            &mut self
+                .sandbox
+                .command(["/usr/bin/python3", "-c", script.as_str()]),
+        )?;
+        // Version 1, and STRONGROOM_CLIENT_CONFIGURATION: there is no such file.
+        ensure!(said.trim() == "1 4", "the library for drivers: {said}");
+        Ok(())
+    }
+
     fn documents_are_there(&self) -> anyhow::Result<()> {
         for file in [
             tree::UNIT,
             tree::EXAMPLE,
+            tree::HEADER,
             "usr/share/man/man1/strongroom.1.gz",
             "usr/share/man/man1/strongroom-proxy.1.gz",
             "usr/share/bash-completion/completions/strongroom",

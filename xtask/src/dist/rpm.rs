@@ -83,12 +83,15 @@ fn spec(version: &str, tree: &str) -> String {
          %dir /etc/strongroom\n\
          /usr/bin/strongroom\n\
          /{LIBRARIES}/libstrongroom.so\n\
+         /{LIBRARIES}/libstrongroom_client.so\n\
+         /{header}\n\
          /{unit}\n\
          %doc /usr/share/doc/strongroom\n\
          %doc /usr/share/man/man1/*\n\
          /usr/share/bash-completion/completions/strongroom\n\
          /usr/share/zsh/vendor-completions/_strongroom\n\
          /usr/share/fish/vendor_completions.d/strongroom.fish\n",
+        header = tree::HEADER,
         unit = tree::UNIT,
     )
 }
@@ -112,6 +115,7 @@ fn check(context: &Context) -> anyhow::Result<String> {
         sandbox: &sandbox,
         root: &root,
         extension: "/usr/lib64/libstrongroom",
+        client: "/usr/lib64/libstrongroom_client.so",
     };
     installed.is_used()?;
     let exposure = installed::exposure(&sandbox)?;
@@ -167,6 +171,7 @@ mod tests {
         assert!(text.contains("\nVersion: 0.1.0\n"));
         assert!(text.contains("cp -a '/a b/tree/.' %{buildroot}/\n"));
         assert!(text.contains("\n/usr/lib64/libstrongroom.so\n"));
+        assert!(text.contains("\n/usr/lib64/libstrongroom_client.so\n"));
         assert!(text.contains("\n/usr/lib/systemd/system/strongroom-proxy@.service\n"));
     }
 }

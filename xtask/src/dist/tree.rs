@@ -17,6 +17,13 @@ pub const UNIT: &str = "usr/lib/systemd/system/strongroom-proxy@.service";
 /// Path of the example configuration of the proxy.
 pub const EXAMPLE: &str = "usr/share/doc/strongroom/examples/proxy.toml";
 
+/// Path of the header of the library for drivers of PostgreSQL.
+pub const HEADER: &str = "usr/include/strongroom_client.h";
+
+/// The header's text.
+const HEADER_TEXT: &str =
+    include_str!("../../../crates/postgres-client-c/include/strongroom_client.h");
+
 /// The unit's text.
 pub const UNIT_TEXT: &str = include_str!("../../dist/strongroom-proxy@.service");
 
@@ -35,6 +42,9 @@ pub fn fill(root: &Path, built: &Dynamic, libraries: &str) -> anyhow::Result<()>
     copy(&built.program, root, "usr/bin/strongroom", PROGRAM)?;
     let extension = format!("{libraries}/libstrongroom.so");
     copy(&built.extension, root, &extension, TEXT)?;
+    let client = format!("{libraries}/libstrongroom_client.so");
+    copy(&built.client, root, &client, TEXT)?;
+    write(root, HEADER, HEADER_TEXT)?;
     write(root, UNIT, UNIT_TEXT)?;
     write(root, EXAMPLE, EXAMPLE_TEXT)?;
     for name in DOCUMENTS {

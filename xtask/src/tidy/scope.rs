@@ -10,6 +10,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "sqlite-linked",
     "sqlite-extension",
     "sqlite-api",
+    "postgres-client-c",
     "browser",
     "testkit",
     "interop",

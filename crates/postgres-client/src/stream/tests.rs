@@ -26,7 +26,7 @@ fn stream() -> (SealedStream<DuplexStream>, DuplexStream) {
         protection: Arc::new(Protection::new(rules, root, || 0)),
         server: "here".into(),
         message_size_max: 1_000_000,
-        finishers: None,
+        finishers: Asking::default(),
     };
     (SealedStream::new(near, false, begin), far)
 }
