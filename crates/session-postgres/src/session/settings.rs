@@ -141,7 +141,7 @@ impl Encoding {
     /// # Errors
     /// Their letters are not known.
     pub(super) fn check_names(&self, session: &SessionFacts) -> Result<(), StatementError> {
-        let mut names = session.search_path.iter().chain(&session.temporary);
+        let mut names = session.search_path.iter().chain(session.temporary.all());
         match self.letters == LetterBytes::Utf8 || names.all(|name| name.is_ascii()) {
             true => Ok(()),
             false => Err(self.misread()),

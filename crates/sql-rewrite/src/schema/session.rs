@@ -25,6 +25,11 @@ pub struct TemporaryNames {
 }
 
 impl TemporaryNames {
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &String> {
+        self.relations.iter().chain(&self.types)
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.relations.is_empty() && self.types.is_empty()
