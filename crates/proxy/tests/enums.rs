@@ -322,9 +322,7 @@ fn a_name_means_what_the_search_path_says() {
         &mut client,
         "SELECT 'sad'::mood FROM person WHERE name = 'Bob'",
     );
-    client
-        .batch_execute("DROP TYPE pg_temp.mood")
-        .expect("dropped");
+    client.batch_execute("DISCARD TEMP").expect("dropped");
     assert_same(
         &mut client,
         "SELECT feeling = 'sad'::mood FROM person WHERE name = 'Bob'",
