@@ -22,6 +22,7 @@ mod conflicts;
 mod expression;
 mod information;
 mod inserted;
+mod joined;
 mod label;
 mod merged;
 mod mysql;

@@ -6,6 +6,7 @@ mod differential;
 mod drawn;
 mod dump;
 mod inserted;
+mod joined;
 mod lab;
 mod refusals;
 mod sent_by_drivers;

@@ -12,15 +12,16 @@ fn text(text: &str) -> Value {
 }
 
 /// Sends a statement to protected and to plain tables, and compares what comes.
-fn same(lab: &mut Lab, statement: &str, values: Vec<Value>) {
+pub fn same(lab: &mut Lab, statement: &str, values: Vec<Value>) {
+    let twin = statement.replace("shop.", "twin.");
     let (ours, theirs) = match values.is_empty() {
         true => (
             as_text(&mut lab.ours, statement),
-            as_text(&mut lab.theirs, statement),
+            as_text(&mut lab.theirs, &twin),
         ),
         false => (
             prepared(&mut lab.ours, statement, values.clone()),
-            prepared(&mut lab.theirs, statement, values),
+            prepared(&mut lab.theirs, &twin, values),
         ),
     };
     assert_eq!(ours, theirs, "{statement}");

@@ -49,7 +49,7 @@ fn what_is_not_proved_safe_is_refused() {
             "UPDATE person SET number = number + 1",
             "UPDATE person SET name = @v",
             "UPDATE person SET city = name",
-            "UPDATE person p JOIN plain q ON p.id = q.id SET p.name = 'x'",
+            "UPDATE person p JOIN plain q ON p.id = q.id SET p.name = q.note",
             "UPDATE person SET name = 'x' ORDER BY number LIMIT 1",
             "DELETE FROM person ORDER BY name LIMIT 1",
             "DELETE FROM person LIMIT 1, 2",

@@ -463,6 +463,37 @@ fn may_join(one: &Lexeme, other: &Lexeme) -> bool {
     joins(one) && joins(other)
 }
 
+/// What the plain form has in the place of a comma between tables of an `UPDATE`.
+const CROSS_JOIN: &str = " CROSS JOIN ";
+
+/// Writes `UPDATE a, b SET` as `UPDATE a CROSS JOIN b SET`, which means the same.
+fn join_updated(found: &mut [Lexeme]) -> Result<(), Unread> {
+    let is_word = |lexeme: &Lexeme, word: &str| lexeme.kind == Kind::Word && lexeme.value == word;
+    if !found.first().is_some_and(|first| is_word(first, "update")) {
+        return Ok(());
+    }
+    let end = found.iter().position(|lexeme| is_word(lexeme, "set"));
+    let tables = &mut found[..end.unwrap_or(0)];
+    let is_symbol = |lexeme: &Lexeme, symbols: &str| {
+        lexeme.kind == Kind::Symbol && symbols.contains(lexeme.value.as_str())
+    };
+    if !tables.iter().any(|lexeme| is_symbol(lexeme, ",")) {
+        return Ok(());
+    }
+    let joins = |lexeme: &Lexeme| is_word(lexeme, "join") || is_symbol(lexeme, "()");
+    if tables.iter().any(joins) {
+        // A comma binds less than JOIN.
+        return Err(refused(
+            "UPDATE of tables with both commas and JOIN or parentheses",
+        ));
+    }
+    for lexeme in tables.iter_mut().filter(|lexeme| is_symbol(lexeme, ",")) {
+        lexeme.kind = Kind::Word;
+        lexeme.value = CROSS_JOIN.to_owned();
+    }
+    Ok(())
+}
+
 /// A statement in the plain form.
 ///
 /// # Errors
@@ -476,6 +507,7 @@ pub(crate) fn plain(text: &str, dialect: MySql) -> Result<String, Unread> {
     if found.iter().any(is_end) {
         return Err(refused("another statement in the same text"));
     }
+    join_updated(&mut found)?;
     let mut plain = String::with_capacity(text.len());
     let mut parameters = 0;
     for (index, lexeme) in found.iter().enumerate() {
@@ -492,6 +524,7 @@ pub(crate) fn plain(text: &str, dialect: MySql) -> Result<String, Unread> {
             plain.push(' ');
         }
         match lexeme.kind {
+            Kind::Word if lexeme.value == CROSS_JOIN => plain.push_str(CROSS_JOIN),
             Kind::Word | Kind::Number | Kind::Symbol => plain.push_str(&text[lexeme.span.clone()]),
             Kind::Name => {
                 plain.push('`');
