@@ -25,6 +25,7 @@ pub mod several;
 pub mod shown;
 pub mod statement;
 pub(crate) mod subset;
+mod variables;
 
 /// What decides how a server of MySQL or MariaDB reads a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -47,6 +47,8 @@ fn constant() -> impl Strategy<Value = String> {
         format!("{CANARY}.5"),
         format!("BINARY '{CANARY}'"),
         format!("TRUE = '{CANARY}'"),
+        format!("@x = '{CANARY}'"),
+        format!("(@x := '{CANARY}')"),
     ])
 }
 

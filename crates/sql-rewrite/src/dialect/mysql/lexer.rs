@@ -260,6 +260,8 @@ impl Reader<'_> {
                     Ok(())
                 }
             },
+            '@' => self.variable(is_apart),
+            ':' => Err(refused("an assignment to a variable (:=)")),
             HOLE => self.hole(is_apart),
             '(' | ')' | ',' | ';' | '*' | '/' | '+' | '-' | '%' | '=' | '<' | '>' | '!' | '.' => {
                 self.symbol(is_apart)
@@ -308,6 +310,25 @@ impl Reader<'_> {
             return Err(refused("a key word of a form that is not understood yet"));
         }
         self.push(Kind::Word, size, lower, is_apart);
+        Ok(())
+    }
+
+    /// A user variable, as a word that begins with `@`.
+    fn variable(&mut self, is_apart: bool) -> Result<(), Unread> {
+        let rest = &self.rest()[1..];
+        let size = rest.bytes().take_while(|byte| is_word(*byte)).count();
+        let (name, behind) = rest.split_at(size);
+        let is_plain = name.is_ascii() && !name.is_empty() && !name.contains('$');
+        // `@x.y` is one name, and `a@b` an account.
+        let goes_on = behind.starts_with(['.', '@', '\'', '"', '`']);
+        let is_mark = |own: &Lexeme| own.kind == Kind::Symbol;
+        if !is_plain || goes_on || !(is_apart || self.found.last().is_some_and(is_mark)) {
+            return Err(refused(
+                "@ otherwise than before the name of a user variable of A-Z, 0-9 and _",
+            ));
+        }
+        let value = format!("@{}", name.to_ascii_lowercase());
+        self.push(Kind::Word, 1 + size, value, is_apart);
         Ok(())
     }
 

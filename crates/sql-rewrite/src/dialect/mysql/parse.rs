@@ -27,7 +27,8 @@ impl Dialect for Plain {
     }
 
     fn is_identifier_start(&self, letter: char) -> bool {
-        letter.is_ascii_alphabetic() || letter == '_'
+        // A user variable begins with `@`.
+        letter.is_ascii_alphabetic() || letter == '_' || letter == '@'
     }
 
     fn is_identifier_part(&self, letter: char) -> bool {
