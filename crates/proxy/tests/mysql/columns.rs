@@ -8,6 +8,7 @@ mod dump;
 mod inserted;
 mod joined;
 mod lab;
+mod loaded;
 mod refusals;
 mod sent_by_drivers;
 mod sessions;

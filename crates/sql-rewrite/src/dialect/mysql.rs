@@ -15,6 +15,7 @@ mod information;
 mod kinds;
 mod lax;
 pub(crate) mod lexer;
+pub mod load;
 pub(crate) mod modify;
 pub(crate) mod names;
 pub(crate) mod parse;

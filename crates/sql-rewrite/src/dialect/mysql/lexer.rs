@@ -7,6 +7,7 @@
 
 #[cfg(all(test, unix))]
 mod tests;
+mod updated;
 
 use std::ops::Range;
 
@@ -104,6 +105,18 @@ fn refused(what: &'static str) -> Unread {
 /// # Errors
 /// It is not known how the server reads it.
 pub(crate) fn lexemes(text: &str, dialect: MySql) -> Result<Vec<Lexeme>, Unread> {
+    first_lexemes(text, dialect, usize::MAX)
+}
+
+/// As many of them at the start of a text.
+///
+/// # Errors
+/// It is not known how the server reads these.
+pub(super) fn first_lexemes(
+    text: &str,
+    dialect: MySql,
+    count_max: usize,
+) -> Result<Vec<Lexeme>, Unread> {
     let mut reader = Reader {
         text,
         dialect,
@@ -112,7 +125,7 @@ pub(crate) fn lexemes(text: &str, dialect: MySql) -> Result<Vec<Lexeme>, Unread>
     };
     loop {
         let is_apart = reader.skip()?;
-        if reader.at >= text.len() {
+        if reader.at >= text.len() || reader.found.len() >= count_max {
             return Ok(reader.found);
         }
         reader.lexeme(is_apart)?;
@@ -305,12 +318,18 @@ impl Reader<'_> {
             && self.found.first().is_some_and(|first| {
                 ["insert", "replace", "delete"].contains(&first.value.as_str())
             });
-        let is_known = is_part || is_declared || is_ignore || is_returning;
+        let is_known = is_part || is_declared || is_ignore || is_returning || self.loads_a_file();
         if !is_known && OTHER_FORMS.contains(&lower.as_str()) {
             return Err(refused("a key word of a form that is not understood yet"));
         }
         self.push(Kind::Word, size, lower, is_apart);
         Ok(())
+    }
+
+    /// Whether the statement is read by `load` alone, which knows its words.
+    fn loads_a_file(&self) -> bool {
+        let first = self.found.first();
+        first.is_some_and(|first| first.kind == Kind::Word && first.value == "load")
     }
 
     /// A user variable, as a word that begins with `@`.
@@ -442,6 +461,7 @@ impl Reader<'_> {
         };
         let is_value = match before.kind {
             Kind::Symbol => before.value != ")" && before.value != ".",
+            Kind::Word if self.loads_a_file() => is_apart,
             Kind::Word => is_apart && BEFORE_TEXTS.contains(&before.value.as_str()),
             _ => false,
         };
@@ -484,37 +504,6 @@ fn may_join(one: &Lexeme, other: &Lexeme) -> bool {
     joins(one) && joins(other)
 }
 
-/// What the plain form has in the place of a comma between tables of an `UPDATE`.
-const CROSS_JOIN: &str = " CROSS JOIN ";
-
-/// Writes `UPDATE a, b SET` as `UPDATE a CROSS JOIN b SET`, which means the same.
-fn join_updated(found: &mut [Lexeme]) -> Result<(), Unread> {
-    let is_word = |lexeme: &Lexeme, word: &str| lexeme.kind == Kind::Word && lexeme.value == word;
-    if !found.first().is_some_and(|first| is_word(first, "update")) {
-        return Ok(());
-    }
-    let end = found.iter().position(|lexeme| is_word(lexeme, "set"));
-    let tables = &mut found[..end.unwrap_or(0)];
-    let is_symbol = |lexeme: &Lexeme, symbols: &str| {
-        lexeme.kind == Kind::Symbol && symbols.contains(lexeme.value.as_str())
-    };
-    if !tables.iter().any(|lexeme| is_symbol(lexeme, ",")) {
-        return Ok(());
-    }
-    let joins = |lexeme: &Lexeme| is_word(lexeme, "join") || is_symbol(lexeme, "()");
-    if tables.iter().any(joins) {
-        // A comma binds less than JOIN.
-        return Err(refused(
-            "UPDATE of tables with both commas and JOIN or parentheses",
-        ));
-    }
-    for lexeme in tables.iter_mut().filter(|lexeme| is_symbol(lexeme, ",")) {
-        lexeme.kind = Kind::Word;
-        lexeme.value = CROSS_JOIN.to_owned();
-    }
-    Ok(())
-}
-
 /// A statement in the plain form.
 ///
 /// # Errors
@@ -528,7 +517,7 @@ pub(crate) fn plain(text: &str, dialect: MySql) -> Result<String, Unread> {
     if found.iter().any(is_end) {
         return Err(refused("another statement in the same text"));
     }
-    join_updated(&mut found)?;
+    updated::join(&mut found)?;
     let mut plain = String::with_capacity(text.len());
     let mut parameters = 0;
     for (index, lexeme) in found.iter().enumerate() {
@@ -545,7 +534,9 @@ pub(crate) fn plain(text: &str, dialect: MySql) -> Result<String, Unread> {
             plain.push(' ');
         }
         match lexeme.kind {
-            Kind::Word if lexeme.value == CROSS_JOIN => plain.push_str(CROSS_JOIN),
+            Kind::Word if lexeme.value == updated::CROSS_JOIN => {
+                plain.push_str(updated::CROSS_JOIN);
+            }
             Kind::Word | Kind::Number | Kind::Symbol => plain.push_str(&text[lexeme.span.clone()]),
             Kind::Name => {
                 plain.push('`');

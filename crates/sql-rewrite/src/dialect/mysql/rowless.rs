@@ -5,7 +5,7 @@
 use super::information;
 use super::lexer::{self, Kind, Lexeme};
 use super::shown::{is_symbol, take_table, take_word};
-use super::variables;
+use super::{load, variables};
 use crate::mention::Mentions;
 use sql_plan::refuse;
 
@@ -42,7 +42,7 @@ pub(super) fn passes(text: &str, mentions: &Mentions, schema: &Schema) -> Result
     if let Some(inside) = in_a_dump(text) {
         return Ok(lexer::lexemes(inside, own).is_ok_and(|found| sets_keys(&found, inside)));
     }
-    if variables::sets_constants(text, own) {
+    if variables::sets_constants(text, own) || load::reads_plain(text, schema, own) {
         return Ok(true);
     }
     let Ok(mut found) = lexer::lexemes(text, own) else {

@@ -7,7 +7,7 @@ use sqlparser::ast::{Expr, ObjectName, SelectItem, SetExpr, Statement};
 use sqlstate::SqlState;
 
 use super::lexer::{self, Kind};
-use super::{MySql, information, kinds, lax, names, parse, rowless, variables};
+use super::{MySql, information, kinds, lax, load, names, parse, rowless, variables};
 use crate::analysis::template;
 use crate::dialect::lexeme::{is_word, lower, names_word};
 use crate::mention::Mentions;
@@ -70,7 +70,10 @@ pub(crate) fn plan(text: &str, schema: &Schema, own: MySql) -> Result<Vec<Planne
             });
         }
     };
-    let plan = named(text, schema, own);
+    let plan = match load::planned(text, schema, own) {
+        None => named(text, schema, own),
+        Some(loads) => loads.map(|(translated, effects)| Plan::One(translated, effects)),
+    };
     plan.map_err(|refusal| refusal.naming(Some(&name)))
         .and_then(planned)
 }
@@ -296,7 +299,7 @@ fn check_relations(statement: &Statement, schema: &Schema, own: MySql) -> Result
     }
 }
 
-fn check_relation(
+pub(super) fn check_relation(
     name: &ObjectName,
     found: Option<&Table>,
     schema: &Schema,
