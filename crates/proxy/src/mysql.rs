@@ -242,7 +242,8 @@ impl Front<'_> {
         let Some(connector) = &self.shared.connector else {
             return Ok((server, sequence));
         };
-        let head = front::login_for_server(login, greeting, true)?.head;
+        let leg = (true, self.shared.protection.is_some());
+        let head = front::login_for_server(login, greeting, leg)?.head;
         let mut request = Vec::new();
         packet::write(&mut sequence, &mut request, |out| {
             head.write_tls_request(out)

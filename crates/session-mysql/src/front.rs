@@ -15,7 +15,8 @@ const HARMLESS: &[u8] = b"mysql_native_password";
 
 /// Flags that are known, and under which packets are what a session takes them for. All others are
 /// hidden: compression, files of the client, query attributes, definitions that are left out,
-/// several factors, and of MariaDB progress, bulk execution and cached definitions.
+/// several factors, and of MariaDB progress, bulk execution and cached definitions. Files of the
+/// client are shown where there are rules: their statements are read there.
 const KEPT: Capabilities = Capabilities::new(ALL_UP_TO_DEPRECATE_EOF & !HIDDEN, EXTENDED_METADATA);
 
 const ALL_UP_TO_DEPRECATE_EOF: u32 = (1 << 25) - 1;
@@ -33,7 +34,8 @@ pub fn for_client<'a>(greeting: &Greeting<'a>, offers_tls: bool, has_rules: bool
     let mut shown = greeting.clone();
     shown.capabilities = greeting.capabilities & KEPT;
     if has_rules {
-        shown.capabilities = without_more_of_columns(shown.capabilities);
+        let files = greeting.capabilities & Capabilities::LOCAL_FILES;
+        shown.capabilities = with_rules(shown.capabilities | files);
     }
     if offers_tls {
         shown.capabilities = shown.capabilities | Capabilities::TLS;
@@ -53,15 +55,18 @@ pub fn answers_by_proof(plugin: &[u8]) -> bool {
     )
 }
 
-/// What the server is told that the client takes, if its own leg has TLS or not.
+/// What the server is told that the client takes: if its own leg has TLS, and if there are rules.
 pub fn capabilities_for_server(
     client: Capabilities,
     server: Capabilities,
-    server_tls: bool,
+    (server_tls, has_rules): (bool, bool),
 ) -> Capabilities {
     // A client may clear the lowest flag or not, whatever the server is.
     let offered = server | Capabilities::MYSQL;
-    let taken = client & offered & KEPT;
+    let mut taken = client & offered & KEPT;
+    if has_rules {
+        taken = with_rules(taken | (client & offered & Capabilities::LOCAL_FILES));
+    }
     match server_tls {
         true => taken | Capabilities::TLS,
         false => taken,
@@ -75,10 +80,11 @@ pub fn capabilities_for_server(
 pub fn login_for_server<'a>(
     login: &Login<'a>,
     greeting: &Greeting<'_>,
-    server_tls: bool,
+    (server_tls, has_rules): (bool, bool),
 ) -> Result<Login<'a>, Refusal> {
     let client = login.head.capabilities;
-    let mut taken = capabilities_for_server(client, greeting.capabilities, server_tls);
+    let leg = (server_tls, has_rules);
+    let mut taken = capabilities_for_server(client, greeting.capabilities, leg);
     if login.database.is_none() {
         // With the flag and without a database, the next part would be taken for it.
         taken = taken & !Capabilities::CONNECT_WITH_DB;
@@ -100,8 +106,8 @@ pub fn needs_tls() -> Refusal {
     Refusal::new(Reason::InsecureTransport, message)
 }
 
-/// MariaDB says more of columns to those who ask for it.
-pub(crate) fn without_more_of_columns(capabilities: Capabilities) -> Capabilities {
+/// MariaDB says more of columns to those who ask for it: definitions are read, and written anew.
+fn with_rules(capabilities: Capabilities) -> Capabilities {
     capabilities & !Capabilities::EXTENDED_METADATA
 }
 
@@ -142,15 +148,21 @@ mod tests {
             Capabilities::new(1 << 31, 0),
         ];
         let shown = for_client(&greeting(b"client_ed25519", ALL), false, false).capabilities;
-        let taken = capabilities_for_server(ALL, ALL, false);
+        let taken = capabilities_for_server(ALL, ALL, (false, false));
         for flag in hidden {
             assert!(!shown.has(flag), "{flag:?}");
             assert!(!taken.has(flag), "{flag:?}");
         }
+        // Files of the client are read where there are rules.
+        let files = Capabilities::LOCAL_FILES;
+        let shown_with_rules = for_client(&greeting(b"client_ed25519", ALL), false, true);
+        assert!(shown_with_rules.capabilities.has(files));
+        assert!(capabilities_for_server(ALL, ALL, (false, true)).has(files));
+        assert!(!capabilities_for_server(ALL, ALL & !files, (false, true)).has(files));
         let kept = Capabilities::DEPRECATE_EOF | Capabilities::SESSION_TRACK;
         assert!(shown.has(kept) && taken.has(kept));
         // A flag that the server does not offer is not taken, either.
-        let taken = capabilities_for_server(ALL, Capabilities::PROTOCOL_41, false);
+        let taken = capabilities_for_server(ALL, Capabilities::PROTOCOL_41, (false, false));
         assert_eq!(taken, Capabilities::PROTOCOL_41 | Capabilities::MYSQL);
     }
 
@@ -161,8 +173,8 @@ mod tests {
             let shown = for_client(&greeting(b"parsec", server), is_offered, true);
             assert_eq!(shown.capabilities.has(Capabilities::TLS), is_offered);
         }
-        assert!(!capabilities_for_server(ALL, ALL, false).has(Capabilities::TLS));
-        assert!(capabilities_for_server(without, ALL, true).has(Capabilities::TLS));
+        assert!(!capabilities_for_server(ALL, ALL, (false, false)).has(Capabilities::TLS));
+        assert!(capabilities_for_server(without, ALL, (true, false)).has(Capabilities::TLS));
     }
 
     #[test]
@@ -196,10 +208,11 @@ mod tests {
         let Ok(First::Login(login)) = First::read(&payload) else {
             panic!("no login");
         };
-        let sent = login_for_server(&login, &greeting(b"parsec", ALL), false).expect("it fits");
+        let sent =
+            login_for_server(&login, &greeting(b"parsec", ALL), (false, false)).expect("it fits");
         assert!(!sent.head.capabilities.has(Capabilities::CONNECT_WITH_DB));
         let old = greeting(b"parsec", Capabilities::PROTOCOL_41);
-        let error = login_for_server(&login, &old, false).expect_err("it is too old");
+        let error = login_for_server(&login, &old, (false, false)).expect_err("it is too old");
         assert_eq!(error.reason, Reason::NotSupported);
     }
 }

@@ -23,7 +23,7 @@ use wire_mysql::login::Login;
 use wire_mysql::packet::{self, Extent, HEADER_SIZE, Header, PIECE_SIZE_MAX, PacketError};
 use wire_mysql::{Capabilities, Malformed};
 
-use crate::front::{LOGIN_SIZE_MAX, login_for_server, without_more_of_columns};
+use crate::front::{LOGIN_SIZE_MAX, login_for_server};
 use crate::refusal::{Reason, Refusal};
 
 mod answers;
@@ -142,13 +142,10 @@ impl Session {
     pub fn new(terms: &Terms<'_>) -> Result<Self, Refusal> {
         let legs = (terms.client, terms.server);
         let sequences = (terms.client.sequence, terms.server.sequence);
-        let mut login = login_for_server(terms.login, terms.greeting, terms.server.is_tls)?;
+        let leg = (terms.server.is_tls, terms.protection.is_some());
+        let mut login = login_for_server(terms.login, terms.greeting, leg)?;
         let said = (login.plugin, login.answer);
         let (mut exchange, first) = Exchange::begin(said, legs, sequences);
-        if terms.protection.is_some() {
-            // Definitions of columns are read, and written anew.
-            login = login.with_capabilities(without_more_of_columns(login.head.capabilities));
-        }
         let capabilities = login.head.capabilities;
         if first == FirstAnswer::AskedAnew {
             check_is_asked(capabilities)?;

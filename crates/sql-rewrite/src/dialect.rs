@@ -186,6 +186,11 @@ impl Dialect {
         }
     }
 
+    /// Whether a name is that of a variable of the session.
+    pub(crate) fn is_variable(self, name: &Ident) -> bool {
+        matches!(self, Self::MySql(_)) && mysql::names::is_variable(name)
+    }
+
     /// Whether the server cuts a name, since it is too long.
     pub(crate) fn cuts(self, name: &str) -> bool {
         match self {

@@ -23,6 +23,7 @@ mod copied;
 mod expression;
 mod information;
 mod inserted;
+mod joined;
 mod label;
 mod merged;
 mod mysql;

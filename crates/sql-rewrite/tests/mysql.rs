@@ -174,9 +174,9 @@ fn what_is_read_in_other_ways_is_refused() {
              2",
             "ON DUPLICATE",
         ),
-        ("SELECT name INTO @v FROM person", "character"),
+        ("SELECT name INTO @v FROM person", "INTO"),
+        ("SELECT @v := name FROM person", ":="),
         ("HANDLER person OPEN", "understood"),
-        ("LOAD DATA INFILE 'x' INTO TABLE person", "text behind"),
         ("SELECT id FROM person a JOIN card A ON 1 = 1", "case"),
         ("SELECT id FROM shown", ""),
         ("CALL writer()", ""),
@@ -200,6 +200,48 @@ fn what_is_read_in_other_ways_is_refused() {
         ("CREATE TEMPORARY TABLE person (id INT)", ""),
     ] {
         assert_refused(statement, reason);
+    }
+}
+
+#[test]
+fn a_file_is_loaded_by_digits_of_sealed_values() {
+    assert_plan(
+        "LOAD DATA LOW_PRIORITY LOCAL INFILE 'a''b.csv' REPLACE INTO TABLE person CHARACTER SET \
+         utf8mb4 FIELDS TERMINATED BY ',' OPTIONALLY ENCLOSED BY '\"' LINES TERMINATED BY '\\r\\n' \
+         IGNORE 1 LINES (number, id) SET name = 'x';",
+        "one: LOAD DATA low_priority LOCAL INFILE 'a''b.csv' replace INTO TABLE `shop`.`person` \
+         CHARACTER SET utf8mb4 FIELDS TERMINATED BY x'09' ESCAPED BY x'5c' LINES TERMINATED BY \
+         x'0a' (@strongroom_2, `id`) SET `number` = UNHEX(IF(@strongroom_2 = '!', \
+         18446744073709551615 + LENGTH(@strongroom_2), @strongroom_2)), `name` = {constant store \
+         name}",
+    );
+    for (statement, reason) in [
+        (
+            "LOAD DATA INFILE 'x' INTO TABLE person",
+            "file of the server",
+        ),
+        (
+            "LOAD DATA LOCAL INFILE 'x' INTO TABLE person LINES STARTING BY 'x'",
+            "marks",
+        ),
+        (
+            "LOAD DATA LOCAL INFILE 'x' INTO TABLE person (id, @n) SET name = @n",
+            "marks",
+        ),
+        (
+            "LOAD DATA LOCAL INFILE 'x' INTO TABLE person (id, id, name)",
+            "twice",
+        ),
+        ("LOAD DATA LOCAL INFILE 'x' INTO TABLE shown", "shown"),
+        ("LOAD XML LOCAL INFILE 'x' INTO TABLE person", "XML"),
+    ] {
+        assert_refused(statement, reason);
+    }
+    for statement in [
+        "LOAD DATA LOCAL INFILE 'person.csv' INTO TABLE plain SET note = 'person'",
+        "LOAD DATA LOCAL INFILE 'x' INTO TABLE elsewhere (@a) SET n = @a + 1",
+    ] {
+        assert_plan(statement, "pass");
     }
 }
 

@@ -1,7 +1,9 @@
 //! What clients do with a session.
 
+use std::io::Write as _;
+
 use mysql::prelude::Queryable;
-use mysql::{ChangeUserOpts, Conn, Value};
+use mysql::{ChangeUserOpts, Conn, LocalInfileHandler, Value};
 
 use super::setup::*;
 
@@ -159,16 +161,23 @@ fn a_statement_can_be_killed_by_its_connections_number() {
 }
 
 #[test]
-fn a_file_of_the_client_is_not_asked_for() {
-    each(|_, mut client| {
-        client
-            .query_drop("CREATE TEMPORARY TABLE f (v TEXT)")
-            .expect("a table");
-        let load = "LOAD DATA LOCAL INFILE '/etc/hostname' INTO TABLE f";
-        client
-            .query_drop(load)
-            .expect_err("the server has no such client");
-        let next: Option<i32> = client.query_first("SELECT 5").expect("the session goes on");
-        assert_eq!(next, Some(5));
-    });
+fn a_file_of_the_client_is_read_where_there_are_rules() {
+    for server in [mariadb(), mysql()].into_iter().flatten() {
+        for (rules, has_rules) in [("", false), (RULES, true)] {
+            let proxy = Proxy::start(&server, rules);
+            let mut client = proxy.connect("nat");
+            let file = LocalInfileHandler::new(|_, stream| stream.write_all(b"a\nb\n"));
+            client.set_local_infile_handler(Some(file));
+            client
+                .query_drop("CREATE TEMPORARY TABLE f (v TEXT)")
+                .expect("a table");
+            let load = "LOAD DATA LOCAL INFILE 'x' INTO TABLE f";
+            let said = client.query_drop(load);
+            // Without rules the server has no such client; MySQL reads files by a setting alone.
+            let is_read = said.is_ok();
+            assert!(!is_read || has_rules, "{rules}");
+            let count: Option<i32> = client.query_first("SELECT COUNT(*) FROM f").expect("a row");
+            assert_eq!(count, Some(if is_read { 2 } else { 0 }));
+        }
+    }
 }

@@ -35,6 +35,7 @@ mod errors;
 mod fetching;
 mod fill;
 mod finishing;
+mod loading;
 mod modifying;
 mod preparing;
 mod question;
@@ -44,10 +45,12 @@ mod statements;
 mod texts;
 mod values;
 mod view;
+mod warned;
 mod warnings;
 
 use describing::Describing;
 use finishing::Finishing;
+use loading::Loading;
 use modifying::{Modifying, Taken};
 use preparing::Preparing;
 use question::{Answered, Question};
@@ -55,6 +58,7 @@ use reply::Reply;
 use settings::Settings;
 use statements::{Prepared, Statements};
 use view::View;
+use warned::Warned;
 
 /// A command that waits for the proxy's own questions.
 #[derive(Debug)]
@@ -95,6 +99,10 @@ enum Work {
     Finishing(Box<Finishing>),
     /// The answer to a statement that shows how a protected table is declared.
     Describing(Box<Describing>),
+    /// A file of the client for the server.
+    Loading(Box<Loading>),
+    /// The answer to `SHOW WARNINGS`.
+    Warned(Box<Warned>),
 }
 
 /// A command that has passed to the server.
@@ -183,6 +191,8 @@ impl Protected {
                 | Work::Modifying(_)
                 | Work::Finishing(_)
                 | Work::Describing(_)
+                | Work::Loading(_)
+                | Work::Warned(_)
         )
     }
 
@@ -194,6 +204,8 @@ impl Protected {
             Work::Modifying(modifying) => Some(modifying.sequence),
             Work::Finishing(finishing) => Some(finishing.sequence),
             Work::Describing(describing) => Some(describing.sequence),
+            Work::Loading(loading) => Some(loading.sequence),
+            Work::Warned(warned) => Some(warned.sequence),
             Work::Nothing | Work::Asking(_) | Work::Passing(_) => {
                 self.pending.as_ref().map(|pending| pending.sequence)
             }
@@ -330,7 +342,9 @@ impl Protected {
                 }
                 Ok(())
             }
-            Work::Modifying(_) | Work::Finishing(_) => self.stepped(packet, reach),
+            Work::Modifying(_) | Work::Finishing(_) | Work::Loading(_) | Work::Warned(_) => {
+                self.stepped(packet, reach)
+            }
         }
     }
 
@@ -373,7 +387,56 @@ impl Protected {
                 }
                 Ok(())
             }
+            Work::Warned(warned) => {
+                let status = &mut *reach.status;
+                if warned.take(packet, (capabilities, status), reach.to_client)? {
+                    self.work = Work::Nothing;
+                }
+                Ok(())
+            }
+            Work::Loading(loading) => {
+                let status = &mut *reach.status;
+                let taken = loading.take(packet.1, (capabilities, status), reach.to_client)?;
+                self.loaded(taken, reach);
+                Ok(())
+            }
             _ => Ok(()),
+        }
+    }
+
+    /// Whether the client sends a file.
+    pub(super) fn reads_file(&self) -> bool {
+        matches!(&self.work, Work::Loading(loading) if loading.is_reading())
+    }
+
+    /// Takes bytes of a file of the client. Gives how many they were.
+    ///
+    /// # Errors
+    /// The session cannot go on.
+    pub(super) fn take_file(
+        &mut self,
+        bytes: &[u8],
+        reach: &mut Reach<'_>,
+    ) -> Result<usize, Refusal> {
+        let Work::Loading(loading) = &mut self.work else {
+            return Ok(0);
+        };
+        let to_server = (&mut self.server_sequence, &mut *reach.to_server);
+        let (size, taken) = loading.take_file(bytes, to_server)?;
+        self.loaded(taken, reach);
+        Ok(size)
+    }
+
+    /// Does what is to be done behind a packet of a file, or of the server about it.
+    fn loaded(&mut self, taken: loading::Taken, reach: &mut Reach<'_>) {
+        let mut sequence = self.sequence().unwrap_or(1);
+        match taken {
+            loading::Taken::More => {}
+            loading::Taken::Answers(answer) => {
+                packet::write_bytes(&answer, &mut sequence, reach.to_client);
+                self.work = Work::Nothing;
+            }
+            loading::Taken::Fails(refusal) => self.refuse_as(refusal, sequence, reach),
         }
     }
 
@@ -476,7 +539,9 @@ impl Protected {
             | Work::Preparing(_)
             | Work::Modifying(_)
             | Work::Finishing(_)
-            | Work::Describing(_) => false,
+            | Work::Describing(_)
+            | Work::Loading(_)
+            | Work::Warned(_) => false,
         };
         if changes_schema {
             self.shared().forget_all();

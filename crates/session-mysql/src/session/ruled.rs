@@ -54,6 +54,11 @@ impl Session {
 
     /// A command of a session with rules.
     pub(super) fn take_ruled_command(&mut self, bytes: &[u8]) -> Result<usize, Refusal> {
+        if let Some((protected, mut reach)) = self.ruled()
+            && protected.reads_file()
+        {
+            return protected.take_file(bytes, &mut reach);
+        }
         if self.is_busy() {
             return Ok(0);
         }

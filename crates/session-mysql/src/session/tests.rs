@@ -6,6 +6,7 @@ use wire_mysql::login::{First, Head, SWITCH, Switch};
 use super::*;
 
 mod commands;
+mod files;
 mod logins;
 mod random;
 mod ruled;

@@ -189,6 +189,7 @@ impl Scope<'_> {
     pub fn resolve(&self, parts: &[Ident]) -> Result<Resolved, Refusal> {
         let names: Vec<String> = parts.iter().map(|own| self.dialect.fold(own)).collect();
         match names.as_slice() {
+            [_] if self.dialect.is_variable(&parts[0]) => Ok(PLAIN),
             [column] => self.resolve_column(column, parts[0].quote_style.is_some()),
             [relation, column] => self.resolve_qualified(None, relation, column),
             [schema, relation, column] | [_, schema, relation, column] => {

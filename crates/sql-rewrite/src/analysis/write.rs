@@ -2,6 +2,7 @@
 
 mod insert;
 mod insert_targets;
+mod joined;
 
 pub(crate) use insert::{given_always, overriding_user};
 
@@ -105,6 +106,9 @@ impl<'s> Analysis<'s> {
         update: &mut Update,
         outer: Option<&Scope>,
     ) -> Result<Outputs, Refusal> {
+        if joined::updates_joined(update, self.dialect()) {
+            return self.update_joined(update, outer);
+        }
         let Update {
             update_token: _,
             optimizer_hints: _,
@@ -257,6 +261,9 @@ impl<'s> Analysis<'s> {
         delete: &mut Delete,
         outer: Option<&Scope>,
     ) -> Result<Outputs, Refusal> {
+        if joined::deletes_joined(delete, self.dialect()) {
+            return self.delete_joined(delete, outer);
+        }
         let Delete {
             delete_token: _,
             optimizer_hints: _,

@@ -15,6 +15,7 @@ mod information;
 mod kinds;
 mod lax;
 pub(crate) mod lexer;
+pub mod load;
 pub(crate) mod modify;
 pub(crate) mod names;
 pub(crate) mod parse;
@@ -25,6 +26,7 @@ pub mod several;
 pub mod shown;
 pub mod statement;
 pub(crate) mod subset;
+mod variables;
 
 /// What decides how a server of MySQL or MariaDB reads a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

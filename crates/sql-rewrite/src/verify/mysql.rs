@@ -139,6 +139,10 @@ fn names(column: &Expr, number: Option<usize>, modify: &ReadModifyWrite, schema:
 }
 
 impl Verifier<'_, '_> {
+    pub(super) fn is_mysql(&self) -> bool {
+        matches!(self.dialect(), Dialect::MySql(_))
+    }
+
     /// Checks what becomes of a row that is there, where the statement gives these columns values.
     pub(super) fn on_duplicate(
         &mut self,
@@ -146,7 +150,7 @@ impl Verifier<'_, '_> {
         (written, table, given): (&Relation, &Columns, Vec<(Option<String>, Label)>),
         outer: Option<&Scope>,
     ) -> Result<(), Doubt> {
-        if !matches!(self.dialect(), Dialect::MySql(_)) {
+        if !self.is_mysql() {
             return Err(Doubt("ON DUPLICATE KEY".to_owned()));
         }
         let scope = Scope {
@@ -185,8 +189,7 @@ impl Verifier<'_, '_> {
         limit: Option<&Expr>,
         scope: &Scope,
     ) -> Result<(), Doubt> {
-        let is_mysql = matches!(self.dialect(), Dialect::MySql(_));
-        if !is_mysql && (!order_by.is_empty() || limit.is_some()) {
+        if !self.is_mysql() && (!order_by.is_empty() || limit.is_some()) {
             return Err(Doubt("a clause of another dialect".to_owned()));
         }
         for key in order_by {

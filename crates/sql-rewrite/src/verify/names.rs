@@ -105,6 +105,8 @@ impl Scope<'_> {
         let dialect = labels.schema.dialect;
         let names: Vec<String> = parts.iter().map(|own| dialect.fold(own)).collect();
         match names.as_slice() {
+            // The server has its value.
+            [_] if dialect.is_variable(&parts[0]) => Ok(Label::public()),
             [column] => self.column(column, labels),
             [.., relation, column] => self.qualified(relation, column, labels),
             [] => Err(Doubt("a name without parts".to_owned())),

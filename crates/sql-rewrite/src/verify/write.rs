@@ -113,7 +113,7 @@ impl Verifier<'_, '_> {
         }
     }
 
-    fn store_all(&mut self, given: &Columns, targets: &Columns) -> Result<(), Doubt> {
+    pub(super) fn store_all(&mut self, given: &Columns, targets: &Columns) -> Result<(), Doubt> {
         if let Some(others) = &given.others {
             if targets.has_sealed() {
                 return Err(Doubt("columns that are not known are stored".to_owned()));
@@ -164,6 +164,9 @@ impl Verifier<'_, '_> {
     }
 
     pub fn update(&mut self, update: &Update, outer: Option<&Scope>) -> Result<Columns, Doubt> {
+        if self.is_mysql() && !update.table.joins.is_empty() {
+            return self.update_joined(update, outer);
+        }
         let (written, table) = self.written(&update.table)?;
         let mut scope = Scope {
             relations: vec![written],
@@ -187,6 +190,9 @@ impl Verifier<'_, '_> {
     }
 
     pub fn delete(&mut self, delete: &Delete, outer: Option<&Scope>) -> Result<Columns, Doubt> {
+        if self.is_mysql() && !delete.tables.is_empty() {
+            return self.delete_joined(delete, outer);
+        }
         let FromTable::WithFromKeyword(from) = &delete.from else {
             return Err(Doubt("a DELETE of another dialect".to_owned()));
         };
@@ -219,7 +225,11 @@ impl Verifier<'_, '_> {
         Ok((relation, columns))
     }
 
-    fn condition(&mut self, condition: Option<&Expr>, scope: &Scope) -> Result<(), Doubt> {
+    pub(super) fn condition(
+        &mut self,
+        condition: Option<&Expr>,
+        scope: &Scope,
+    ) -> Result<(), Doubt> {
         let Some(condition) = condition else {
             return Ok(());
         };
@@ -232,7 +242,7 @@ impl Verifier<'_, '_> {
     }
 }
 
-fn of(labels: Vec<Label>) -> Columns {
+pub(super) fn of(labels: Vec<Label>) -> Columns {
     Columns {
         known: labels.into_iter().map(|label| (None, label)).collect(),
         others: None,

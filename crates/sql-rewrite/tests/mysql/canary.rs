@@ -47,6 +47,8 @@ fn constant() -> impl Strategy<Value = String> {
         format!("{CANARY}.5"),
         format!("BINARY '{CANARY}'"),
         format!("TRUE = '{CANARY}'"),
+        format!("@x = '{CANARY}'"),
+        format!("(@x := '{CANARY}')"),
     ])
 }
 
@@ -103,8 +105,18 @@ fn statement() -> impl Strategy<Value = String> {
     let join = predicate().prop_map(|condition| {
         format!("SELECT c.number FROM card c JOIN person p ON c.number = p.number AND {condition}")
     });
+    let joined = (column(), constant(), predicate()).prop_map(|(column, constant, condition)| {
+        format!(
+            "UPDATE person p JOIN card c ON c.number = p.number SET {column} = {constant}, \
+             c.number = {constant} WHERE {condition}"
+        )
+    });
+    let deleted = predicate().prop_map(|condition| {
+        format!("DELETE c, p FROM card c JOIN person p ON c.number = p.number AND {condition}")
+    });
     prop_oneof![
-        select, having, shown, insert, whole, conflict, update, computed, delete, join
+        select, having, shown, insert, whole, conflict, update, computed, delete, join, joined,
+        deleted
     ]
 }
 

@@ -14,7 +14,15 @@ fn text(text: &str) -> Value {
 
 /// Statements in their order.
 fn statements() -> Vec<Statement> {
-    [filling(), queries(), changes(), refused_values(), endings()].concat()
+    [
+        filling(),
+        queries(),
+        changes(),
+        variables(),
+        refused_values(),
+        endings(),
+    ]
+    .concat()
 }
 
 fn filling() -> Vec<Statement> {
@@ -124,6 +132,23 @@ fn changes() -> Vec<Statement> {
         ),
         ("INSERT INTO card VALUES (4242424201, 'abc', 1)", vec![]),
     ]
+}
+
+/// User variables beside plain columns.
+fn variables() -> Vec<Statement> {
+    [
+        "SET @a = 2, @b = 'a person'",
+        "SELECT id, name, @A FROM person WHERE id = @a",
+        "SELECT id, @b AS b, @nothing AS n FROM person WHERE id + @a > ? ORDER BY id + @a DESC \
+         LIMIT 2",
+        "UPDATE person SET city = @b, small = 7 WHERE id = @a AND @b = 'a person'",
+        "SELECT id, small, city FROM person WHERE city = @b ORDER BY id",
+    ]
+    .map(|statement| {
+        let has_parameter = statement.contains('?');
+        (statement, vec![Value::Int(3); usize::from(has_parameter)])
+    })
+    .to_vec()
 }
 
 fn refused_values() -> Vec<Statement> {

@@ -140,7 +140,7 @@ impl Draw {
 
     fn statement(&mut self) -> String {
         let key = self.key();
-        match self.below(19) {
+        match self.below(22) {
             0..=2 => format!("INSERT INTO account VALUES ({})", self.account()),
             3 => format!(
                 "INSERT INTO entry VALUES ({}, '{}', {}, {}, '{} 0{}:00:00.5')",
@@ -199,11 +199,40 @@ impl Draw {
                 "UPDATE entry SET amount = {} WHERE {key} ORDER BY number LIMIT 1",
                 self.decimal()
             ),
+            18..=20 => self.joined(),
             // Those that are first are the same, if they have nothing but that.
             _ => format!(
                 "DELETE FROM entry WHERE {key} ORDER BY number {} LIMIT {}",
                 self.of(&["", "DESC"]),
                 self.below(3)
+            ),
+        }
+    }
+
+    /// A statement that writes rows of joined tables.
+    fn joined(&mut self) -> String {
+        match self.below(3) {
+            0 => format!(
+                "UPDATE account a JOIN entry e ON e.bank = a.bank AND e.code = a.code SET \
+                 a.lowest = {}, e.amount = {}, a.seen = a.seen + 1 WHERE a.{}",
+                self.decimal(),
+                self.decimal(),
+                self.range()
+            ),
+            1 => format!(
+                "UPDATE entry e, account a SET e.number = {}, a.opened = '{}' WHERE e.bank = \
+                 a.bank AND e.code = a.code AND e.number = {} AND a.{}",
+                self.below(50),
+                self.day(),
+                self.below(50),
+                self.range()
+            ),
+            _ => format!(
+                "DELETE {} FROM account a LEFT JOIN entry e ON e.bank = a.bank AND e.code = \
+                 a.code WHERE a.{} AND a.bank = {}",
+                self.of(&["e", "e", "e, a"]),
+                self.range(),
+                self.bank()
             ),
         }
     }

@@ -12,15 +12,16 @@ fn text(text: &str) -> Value {
 }
 
 /// Sends a statement to protected and to plain tables, and compares what comes.
-fn same(lab: &mut Lab, statement: &str, values: Vec<Value>) {
+pub fn same(lab: &mut Lab, statement: &str, values: Vec<Value>) {
+    let twin = statement.replace("shop.", "twin.");
     let (ours, theirs) = match values.is_empty() {
         true => (
             as_text(&mut lab.ours, statement),
-            as_text(&mut lab.theirs, statement),
+            as_text(&mut lab.theirs, &twin),
         ),
         false => (
             prepared(&mut lab.ours, statement, values.clone()),
-            prepared(&mut lab.theirs, statement, values),
+            prepared(&mut lab.theirs, &twin, values),
         ),
     };
     assert_eq!(ours, theirs, "{statement}");
@@ -94,11 +95,22 @@ fn rows_that_are_there_are_left_out() {
             "INSERT IGNORE INTO person (id, name, number) VALUES (1, 'x', 8), (2, 'y', \
              4242424201), (3, 'z', 9)",
             "SHOW COUNT(*) WARNINGS",
+            "SHOW WARNINGS LIMIT 1",
             "INSERT IGNORE person SET name = 'w', number = 9",
             "INSERT IGNORE INTO card VALUES (9, 'longer', 'x')",
             ROWS,
         ] {
             same(&mut lab, statement, vec![]);
+        }
+        let again = "INSERT IGNORE INTO person (id, name, number) VALUES (9, 'y', 4242424201)";
+        lab.ours.query_drop(again).expect("it is left out");
+        for show in ["SHOW WARNINGS", "show warnings limit 5"] {
+            let found: Vec<(String, u16, String)> = lab.ours.query(show).expect("a row");
+            let [(_, 1062, message)] = &found[..] else {
+                panic!("{found:?}");
+            };
+            let start = "Duplicate entry '(a protected value)' for key '";
+            assert!(message.starts_with(start), "{message}");
         }
         same(
             &mut lab,

@@ -64,7 +64,11 @@ impl Lab {
             "CREATE DATABASE shop;\nCREATE DATABASE twin;\nCREATE USER nat@localhost {method};\n\
              GRANT ALL ON *.* TO nat@localhost;\n"
         );
-        let arguments = ["--general-log=1", "--general-log-file=general.log"];
+        let arguments = [
+            "--general-log=1",
+            "--general-log-file=general.log",
+            "--local-infile=1",
+        ];
         let server = MySql::start(brand, &arguments, &[], &sql);
         let proxy = Proxy::start(&server, rules);
         let mut lab = Self {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use session_core::StatementError;
 use session_core::plans::TextPlan;
 use sql_plan::Effects;
+use sql_rewrite::mysql::load::Load;
 use sql_rewrite::mysql::several;
 use sql_rewrite::mysql::shown::Described;
 use wire_mysql::Capabilities;
@@ -14,11 +15,14 @@ use wire_mysql::execute::Head;
 use super::describing::Describing;
 use super::fill::{self, Made};
 use super::finishing::{Finishing, finish_of};
+use super::loading::Loading;
 use super::modifying::{Modifying, takes_steps};
 use super::preparing::Preparing;
 use super::reply::Reply;
+use super::settings::Letters;
 use super::statements::{Bindings, Kind, Prepared, translated};
 use super::texts::{self, Decision};
+use super::warned::Warned;
 use super::warnings;
 use super::{Passing, Pending, Protected, Reach, Work};
 use crate::refusal::{Reason, Refusal};
@@ -95,7 +99,10 @@ impl Protected {
         }
         self.refused = None;
         if texts::is_frame(text) {
-            return self.pass(pending, Passing::default(), reach);
+            return match texts::shows_warnings(text) {
+                true => self.warn(pending, reach),
+                false => self.pass(pending, Passing::default(), reach),
+            };
         }
         match self.decide(text) {
             Err(error) => match self.first_of_several(text, reach) {
@@ -112,7 +119,9 @@ impl Protected {
                     Describing::new(*described, false, pending.sequence, self.size_max());
                 self.work = Work::Describing(Box::new(describing));
             }
+            Ok(Decision::Passes(_)) if texts::shows_warnings(text) => self.warn(pending, reach),
             Ok(Decision::Passes(effects)) => self.pass_with(&effects, pending, None, reach),
+            Ok(Decision::Loads(load, effects)) => self.load(load, &effects, pending, reach),
             Ok(Decision::Planned(plan)) if takes_steps(&plan) => {
                 self.take_steps((plan, None), pending.sequence, reach);
             }
@@ -126,6 +135,53 @@ impl Protected {
                         self.await_rows((plan, None), pending.sequence);
                     }
                 }
+            }
+        }
+    }
+
+    /// Shows what the server has said, without sealed values.
+    fn warn(&mut self, pending: &Pending, reach: &mut Reach<'_>) {
+        self.send(|out| out.extend_from_slice(&pending.payload), reach);
+        self.work = Work::Warned(Box::new(Warned::new(pending.sequence)));
+    }
+
+    /// Sends a statement for which the server asks for a file of the client.
+    fn load(
+        &mut self,
+        load: Box<Load>,
+        effects: &Effects,
+        pending: &Pending,
+        reach: &mut Reach<'_>,
+    ) {
+        let (Some(settings), Some(loaded)) = (&self.settings, self.view.loaded()) else {
+            return;
+        };
+        let loaded = Arc::clone(loaded);
+        let sent = match &load.rows {
+            None => Ok((pending.payload.clone(), Letters::Utf8)),
+            Some(rows) => {
+                let letters = match &rows.character_set {
+                    Some(name) => Letters::of(name),
+                    None => settings.files,
+                };
+                let text = fill::text(&rows.text, &loaded, Made::default());
+                text.and_then(|text| {
+                    let mut command = Vec::new();
+                    write_text(kind::QUERY, text.as_bytes(), &mut command);
+                    Ok((command, letters.ok_or_else(other_file)?))
+                })
+            }
+        };
+        match sent {
+            Err(error) => self.refuse(&error, pending.sequence, reach),
+            Ok((command, letters)) => {
+                if effects.changes_settings {
+                    self.settings = None;
+                }
+                self.send(|out| out.extend_from_slice(&command), reach);
+                let size_max = self.size_max();
+                let loading = Loading::new((load, loaded), letters, size_max, pending.sequence);
+                self.work = Work::Loading(Box::new(loading));
             }
         }
     }
@@ -191,6 +247,11 @@ impl Protected {
             Ok(Decision::Passes(effects)) => {
                 let prepared = Prepared::new(text, Kind::Passes(effects.clone()), version);
                 self.pass_with(&effects, pending, Some(prepared), reach);
+            }
+            Ok(Decision::Loads(..)) => {
+                let error = StatementError::unsupported("LOAD DATA LOCAL that is prepared");
+                let error = error.hint("Send it as a text.");
+                self.refuse(&error, pending.sequence, reach);
             }
             Ok(Decision::Planned(plan)) => {
                 let (Some(own), Some(settings)) = (translated(&plan), &self.settings) else {
@@ -344,6 +405,11 @@ impl Protected {
         prepared.version = version;
         Ok(())
     }
+}
+
+fn other_file() -> StatementError {
+    StatementError::unsupported("LOAD DATA with a file of this character set")
+        .hint("Write the file in UTF-8, and CHARACTER SET utf8mb4 behind the name of the table.")
 }
 
 /// `ER_STMT_HAS_NO_OPEN_CURSOR`

@@ -77,7 +77,7 @@ pub(super) fn write_without_values(
 }
 
 /// The message of an error without sealed values: 1062, 1366 and others quote what is stored.
-fn without_values(error: &ErrorPacket<'_>) -> Vec<u8> {
+pub(super) fn without_values(error: &ErrorPacket<'_>) -> Vec<u8> {
     /// `ER_DUP_ENTRY`: the values of a whole key, joined by `-`.
     const DUPLICATE: u16 = 1062;
     /// `ER_PARSE_ERROR`: the text from the place of the error on.
@@ -100,6 +100,14 @@ fn without_values(error: &ErrorPacket<'_>) -> Vec<u8> {
             .concat()
         }
         _ => without_unreadable(message),
+    }
+}
+
+/// Whether a message has something that no text of letters is written as.
+pub(super) fn may_be_sealed(message: &[u8]) -> bool {
+    match std::str::from_utf8(message) {
+        Ok(text) => text.contains("\\x") || text.contains(char::is_control),
+        Err(_) => true,
     }
 }
 

@@ -153,6 +153,18 @@ pub(super) fn literal(hole: &Hole, loaded: &Loaded) -> Result<Option<Vec<u8>>, S
     seal(loaded, (column, purpose), given).map(Some)
 }
 
+/// Seals a value of a file for its column.
+///
+/// # Errors
+/// It is no value of the column.
+pub(super) fn field(
+    loaded: &Loaded,
+    column: ColumnId,
+    given: Given<'_>,
+) -> Result<Vec<u8>, StatementError> {
+    seal(loaded, (column, Purpose::Store), given)
+}
+
 pub(super) fn without_values() -> StatementError {
     StatementError::statement(
         SqlState::SYNTAX_ERROR,

@@ -9,8 +9,8 @@ use session_core::StatementError;
 /// there is another one.
 pub(super) const QUESTION: &str = "\
     SELECT @@version, @@lower_case_table_names, @@sql_mode, CURRENT_USER(), DATABASE(), \
-    @@character_set_client, @@character_set_connection, @@character_set_results, CURRENT_ROLE() \
-    LIMIT 1";
+    @@character_set_client, @@character_set_connection, @@character_set_results, CURRENT_ROLE(), \
+    @@character_set_database LIMIT 1";
 
 /// How letters are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) enum Letters {
 
 impl Letters {
     /// Of a character set by its name. None: texts in it may be other ones than their bytes show.
-    fn of(name: &str) -> Option<Self> {
+    pub(super) fn of(name: &str) -> Option<Self> {
         Some(match name {
             "utf8mb4" => Self::Utf8,
             "utf8" | "utf8mb3" => Self::ShortUtf8,
@@ -74,6 +74,8 @@ pub(super) struct Settings {
     pub(super) client: Letters,
     pub(super) connection: Letters,
     pub(super) results: Results,
+    /// Of files, where a statement does not say another one. None: it is not understood.
+    pub(super) files: Option<Letters>,
     pub(super) database: Option<String>,
     /// Under what its schema is shared: it depends on account, database and how texts are read.
     pub(super) key: String,
@@ -120,6 +122,7 @@ impl Settings {
                     is_unconverted: false,
                 },
             },
+            files: text(9).and_then(Letters::of),
             key: format!(
                 "{account:?}\n{}\n{read_as:?}\n{mode}",
                 database.as_deref().unwrap_or_default()

@@ -6,6 +6,7 @@ use session_core::plans::TextPlan;
 use session_core::{Loaded, Protection, StatementError};
 use sql_plan::{Effects, Form, Output, Plan, Source, Translated};
 use sql_rewrite::mysql::bytes::in_hexadecimal;
+use sql_rewrite::mysql::load::{Load, load};
 use sql_rewrite::mysql::shown::{Described, described};
 use sql_rewrite::mysql::statement::{effects_of_unread, may_name};
 
@@ -20,6 +21,8 @@ pub(super) enum Decision {
     Planned(Arc<TextPlan>),
     /// It passes, and its answer shows declared types.
     Described(Box<Described>),
+    /// It reads a file of the client.
+    Loads(Box<Load>, Effects),
 }
 
 /// Texts that pass in every session, whatever is known of it: they are about the session alone.
@@ -48,6 +51,16 @@ pub(super) fn is_frame(text: &[u8]) -> bool {
 pub(super) fn asks_for_warnings(text: &[u8]) -> bool {
     let text = trimmed(text);
     text.eq_ignore_ascii_case(b"show warnings") || text.eq_ignore_ascii_case(b"show errors")
+}
+
+/// Whether a text shows what the server has said, in any of the forms.
+pub(super) fn shows_warnings(text: &[u8]) -> bool {
+    let text = trimmed(text);
+    let mut starts = [&b"show warnings"[..], b"show errors"].into_iter();
+    starts.any(|start| {
+        text.get(..start.len())
+            .is_some_and(|own| own.eq_ignore_ascii_case(start))
+    })
 }
 
 /// Whether a text only sets the character set of the session: the way out of one that is not
@@ -106,7 +119,20 @@ pub(super) fn decide(
     if let Some(described) = described(text, &loaded.schema) {
         return Ok(Decision::Described(Box::new(described)));
     }
+    let loads = match &settings.own {
+        Ok((own, _)) => load(text, &loaded.schema, *own).transpose()?,
+        Err(_) => None,
+    };
     let plan = shared.plan(loaded, text)?;
+    if let Some(load) = loads {
+        let is_read = load.rows.is_some();
+        return match &plan.planned[..] {
+            [one] if is_read != matches!(one.plan, Plan::Pass(_)) => {
+                Ok(Decision::Loads(Box::new(load), one.plan.effects().clone()))
+            }
+            _ => Err(StatementError::other_plan()),
+        };
+    }
     let parts = match &plan.planned[..] {
         [one] => match &one.plan {
             Plan::Pass(effects) => return Ok(Decision::Passes(effects.clone())),

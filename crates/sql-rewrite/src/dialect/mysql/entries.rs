@@ -37,7 +37,8 @@ pub fn stored(translated: &Translated, key: &str, schema: &Schema) -> Vec<Vec<St
             };
             Some((name, columns.collect::<Option<Vec<_>>>(), rows))
         }
-        Statement::Update(update) => {
+        // In one of several tables it is not known whose columns are meant.
+        Statement::Update(update) if update.table.joins.is_empty() => {
             let sqlparser::ast::TableFactor::Table { name, .. } = &update.table.relation else {
                 return Vec::new();
             };

@@ -5,6 +5,7 @@
 use column_value::{LogicalType, ValueError};
 use semantics_mysql::{Given, bound, matched, stored};
 use sql_plan::{refuse, unsupported};
+use sqlstate::SqlState;
 
 use crate::{Form, Literal, Plan, ProtectedColumn, Purpose, Refusal, Schema, Source};
 
@@ -51,10 +52,17 @@ pub(crate) fn check(plan: &Plan, schema: &Schema) -> Result<(), Refusal> {
 
 fn refusal(column: &ProtectedColumn, error: ValueError) -> Refusal {
     let title = format!("{}.{}", column.table, column.column);
+    let wrong_kind = other_kind(column);
+    // It is of the column's kind where only its size is wrong.
+    let is_too_much = matches!(
+        error.sqlstate,
+        SqlState::STRING_DATA_RIGHT_TRUNCATION | SqlState::NUMERIC_VALUE_OUT_OF_RANGE
+    );
     Refusal {
         sqlstate: error.sqlstate,
         message: format!("protected column {title}: {}", error.message),
-        ..other_kind(column)
+        hint: wrong_kind.hint.clone().filter(|_| !is_too_much),
+        ..wrong_kind
     }
 }
 

@@ -7,6 +7,7 @@
 
 #[cfg(all(test, unix))]
 mod tests;
+mod updated;
 
 use std::ops::Range;
 
@@ -104,6 +105,18 @@ fn refused(what: &'static str) -> Unread {
 /// # Errors
 /// It is not known how the server reads it.
 pub(crate) fn lexemes(text: &str, dialect: MySql) -> Result<Vec<Lexeme>, Unread> {
+    first_lexemes(text, dialect, usize::MAX)
+}
+
+/// As many of them at the start of a text.
+///
+/// # Errors
+/// It is not known how the server reads these.
+pub(super) fn first_lexemes(
+    text: &str,
+    dialect: MySql,
+    count_max: usize,
+) -> Result<Vec<Lexeme>, Unread> {
     let mut reader = Reader {
         text,
         dialect,
@@ -112,7 +125,7 @@ pub(crate) fn lexemes(text: &str, dialect: MySql) -> Result<Vec<Lexeme>, Unread>
     };
     loop {
         let is_apart = reader.skip()?;
-        if reader.at >= text.len() {
+        if reader.at >= text.len() || reader.found.len() >= count_max {
             return Ok(reader.found);
         }
         reader.lexeme(is_apart)?;
@@ -260,6 +273,8 @@ impl Reader<'_> {
                     Ok(())
                 }
             },
+            '@' => self.variable(is_apart),
+            ':' => Err(refused("an assignment to a variable (:=)")),
             HOLE => self.hole(is_apart),
             '(' | ')' | ',' | ';' | '*' | '/' | '+' | '-' | '%' | '=' | '<' | '>' | '!' | '.' => {
                 self.symbol(is_apart)
@@ -303,11 +318,36 @@ impl Reader<'_> {
             && self.found.first().is_some_and(|first| {
                 ["insert", "replace", "delete"].contains(&first.value.as_str())
             });
-        let is_known = is_part || is_declared || is_ignore || is_returning;
+        let is_known = is_part || is_declared || is_ignore || is_returning || self.loads_a_file();
         if !is_known && OTHER_FORMS.contains(&lower.as_str()) {
             return Err(refused("a key word of a form that is not understood yet"));
         }
         self.push(Kind::Word, size, lower, is_apart);
+        Ok(())
+    }
+
+    /// Whether the statement is read by `load` alone, which knows its words.
+    fn loads_a_file(&self) -> bool {
+        let first = self.found.first();
+        first.is_some_and(|first| first.kind == Kind::Word && first.value == "load")
+    }
+
+    /// A user variable, as a word that begins with `@`.
+    fn variable(&mut self, is_apart: bool) -> Result<(), Unread> {
+        let rest = &self.rest()[1..];
+        let size = rest.bytes().take_while(|byte| is_word(*byte)).count();
+        let (name, behind) = rest.split_at(size);
+        let is_plain = name.is_ascii() && !name.is_empty() && !name.contains('$');
+        // `@x.y` is one name, and `a@b` an account.
+        let goes_on = behind.starts_with(['.', '@', '\'', '"', '`']);
+        let is_mark = |own: &Lexeme| own.kind == Kind::Symbol;
+        if !is_plain || goes_on || !(is_apart || self.found.last().is_some_and(is_mark)) {
+            return Err(refused(
+                "@ otherwise than before the name of a user variable of A-Z, 0-9 and _",
+            ));
+        }
+        let value = format!("@{}", name.to_ascii_lowercase());
+        self.push(Kind::Word, 1 + size, value, is_apart);
         Ok(())
     }
 
@@ -421,6 +461,7 @@ impl Reader<'_> {
         };
         let is_value = match before.kind {
             Kind::Symbol => before.value != ")" && before.value != ".",
+            Kind::Word if self.loads_a_file() => is_apart,
             Kind::Word => is_apart && BEFORE_TEXTS.contains(&before.value.as_str()),
             _ => false,
         };
@@ -476,6 +517,7 @@ pub(crate) fn plain(text: &str, dialect: MySql) -> Result<String, Unread> {
     if found.iter().any(is_end) {
         return Err(refused("another statement in the same text"));
     }
+    updated::join(&mut found)?;
     let mut plain = String::with_capacity(text.len());
     let mut parameters = 0;
     for (index, lexeme) in found.iter().enumerate() {
@@ -492,6 +534,9 @@ pub(crate) fn plain(text: &str, dialect: MySql) -> Result<String, Unread> {
             plain.push(' ');
         }
         match lexeme.kind {
+            Kind::Word if lexeme.value == updated::CROSS_JOIN => {
+                plain.push_str(updated::CROSS_JOIN);
+            }
             Kind::Word | Kind::Number | Kind::Symbol => plain.push_str(&text[lexeme.span.clone()]),
             Kind::Name => {
                 plain.push('`');

@@ -27,17 +27,31 @@ const ROWS_READ: &str = "2";
 
 /// The plan of an `UPDATE` that the server cannot do alone.
 pub(crate) fn of_update(update: &Update, schema: &Schema) -> Result<Plan, Refusal> {
+    check_form(update)?;
     let (_, plan) = Analysis::run(schema, |analysis| modify(update, analysis))?;
     guard::check_depth(plan.assignments.iter().map(|assignment| &assignment.value))?;
     Ok(Plan::ReadModifyWrite(Box::new(plan)))
 }
 
-fn modify(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite, Refusal> {
+fn check_form(update: &Update) -> Result<(), Refusal> {
     if !update.order_by.is_empty() || update.limit.is_some() {
         return Err(unsupported(
             "ORDER BY or LIMIT in an UPDATE that computes new values of protected columns",
         ));
     }
+    if !update.table.joins.is_empty() {
+        return Err(unsupported(
+            "an UPDATE of joined tables that computes new values of protected columns",
+        )
+        .with_hint(
+            "Read the rows with FOR UPDATE, and write each by its key with the new value as a \
+             parameter.",
+        ));
+    }
+    Ok(())
+}
+
+fn modify(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite, Refusal> {
     let table = written_table(&update.table.relation, analysis.schema)?;
     let TableFactor::Table { alias, .. } = &update.table.relation else {
         return Err(unsupported("UPDATE of what is no table"));

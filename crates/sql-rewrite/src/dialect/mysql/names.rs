@@ -32,6 +32,11 @@ pub(crate) fn split(name: &ObjectName, dialect: MySql) -> Option<(Option<String>
     }
 }
 
+/// Whether a name is that of a user variable, in the plain form.
+pub(crate) fn is_variable(name: &Ident) -> bool {
+    name.quote_style.is_none() && name.value.starts_with('@')
+}
+
 /// A name that means the same whatever word it is.
 pub(crate) fn quote(name: &str) -> Ident {
     Ident::with_quote('`', name)

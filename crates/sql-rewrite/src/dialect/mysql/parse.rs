@@ -7,8 +7,9 @@ use std::any::TypeId;
 
 use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
-    Assignment, AssignmentTarget, Expr, Insert, LimitClause, Offset, OffsetRows, OnInsert, Parens,
-    Query, SetExpr, Statement, TableFactor, TableObject, Values,
+    Assignment, AssignmentTarget, Delete, Expr, FromTable, Insert, LimitClause, ObjectName, Offset,
+    OffsetRows, OnInsert, Parens, Query, SetExpr, Statement, TableFactor, TableObject,
+    TableWithJoins, Values,
 };
 use sqlparser::dialect::{Dialect, MySqlDialect};
 use sqlparser::parser::Parser;
@@ -26,7 +27,8 @@ impl Dialect for Plain {
     }
 
     fn is_identifier_start(&self, letter: char) -> bool {
-        letter.is_ascii_alphabetic() || letter == '_'
+        // A user variable begins with `@`.
+        letter.is_ascii_alphabetic() || letter == '_' || letter == '@'
     }
 
     fn is_identifier_part(&self, letter: char) -> bool {
@@ -102,6 +104,7 @@ fn in_common_forms(mut statement: Statement, dialect: MySql) -> Statement {
             let own = own_name(&update.table.relation);
             without_table(&mut update.assignments, own.as_ref());
         }
+        Statement::Delete(delete) => deleted_in_common_forms(delete),
         Statement::Insert(insert) => {
             inserted_in_common_forms(insert);
             if dialect.is_mariadb
@@ -113,6 +116,26 @@ fn in_common_forms(mut statement: Statement, dialect: MySql) -> Statement {
         _ => {}
     }
     statement
+}
+
+/// `DELETE FROM a USING a JOIN b` as `DELETE a FROM a JOIN b`.
+fn deleted_in_common_forms(delete: &mut Delete) {
+    let FromTable::WithFromKeyword(from) = &mut delete.from else {
+        return;
+    };
+    let name = |one: &TableWithJoins| match &one.relation {
+        TableFactor::Table { name, .. } if one.to_string() == name.to_string() => {
+            Some(name.clone())
+        }
+        _ => None,
+    };
+    let names: Option<Vec<ObjectName>> = from.iter().map(name).collect();
+    if let (true, Some(names)) = (delete.tables.is_empty(), names)
+        && let Some(using) = delete.using.take()
+    {
+        delete.tables = names;
+        *from = using;
+    }
 }
 
 /// `INSERT` without `INTO`, and `INSERT … SET`.

@@ -5,6 +5,7 @@
 use super::information;
 use super::lexer::{self, Kind, Lexeme};
 use super::shown::{is_symbol, take_table, take_word};
+use super::{load, variables};
 use crate::mention::Mentions;
 use sql_plan::refuse;
 
@@ -40,6 +41,9 @@ pub(super) fn passes(text: &str, mentions: &Mentions, schema: &Schema) -> Result
     };
     if let Some(inside) = in_a_dump(text) {
         return Ok(lexer::lexemes(inside, own).is_ok_and(|found| sets_keys(&found, inside)));
+    }
+    if variables::sets_constants(text, own) || load::reads_plain(text, schema, own) {
+        return Ok(true);
     }
     let Ok(mut found) = lexer::lexemes(text, own) else {
         return Ok(false);
@@ -187,6 +191,7 @@ mod tests {
             "SHOW KEYS FROM `person` FROM shop",
             "show table status like 'person'",
             "SHOW TRIGGERS LIKE 'person'",
+            "SET @x = 'person', @y = 5;",
             "SELECT engine FROM information_schema.tables WHERE table_name = 'person'",
             "select column_name, extra, generation_expression, data_type from \
              information_schema.columns where table_schema=database() and table_name='person' \
@@ -205,6 +210,10 @@ mod tests {
             "SHOW CREATE VIEW person",
             "SELECT * FROM person WHERE name = 'person'",
             "SELECT 'person' INTO @v",
+            "SET @x = (SELECT max(name) FROM person)",
+            "SET @x = person",
+            "SET @x = 'person'; SELECT 1",
+            "SET @x = 'person', sql_mode = ''",
             "SELECT /*!40001 SQL_NO_CACHE */ name FROM person",
             "SELECT 1 FROM t WHERE x = 'a\\\\' AND 'person' = name FROM `person`",
             "INSERT INTO plain (note) VALUES ('person')",

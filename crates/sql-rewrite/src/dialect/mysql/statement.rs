@@ -7,7 +7,7 @@ use sqlparser::ast::{Expr, ObjectName, SelectItem, SetExpr, Statement};
 use sqlstate::SqlState;
 
 use super::lexer::{self, Kind};
-use super::{MySql, information, kinds, lax, names, parse, rowless};
+use super::{MySql, information, kinds, lax, load, names, parse, rowless, variables};
 use crate::analysis::template;
 use crate::dialect::lexeme::{is_word, lower, names_word};
 use crate::mention::Mentions;
@@ -70,7 +70,10 @@ pub(crate) fn plan(text: &str, schema: &Schema, own: MySql) -> Result<Vec<Planne
             });
         }
     };
-    let plan = named(text, schema, own);
+    let plan = match load::planned(text, schema, own) {
+        None => named(text, schema, own),
+        Some(loads) => loads.map(|(translated, effects)| Plan::One(translated, effects)),
+    };
     plan.map_err(|refusal| refusal.naming(Some(&name)))
         .and_then(planned)
 }
@@ -231,14 +234,15 @@ fn named(text: &str, schema: &Schema, own: MySql) -> Result<Plan, Refusal> {
     }
     let chain = check_chains(text)?;
     guard::on_a_stack_for(chain, || {
-        let hint = "Write it in a plainer form, or in several statements.";
-        let parsed = parse::parse(text, own).map_err(|read| read.refusal().with_hint(hint))?;
+        let parsed =
+            parse::parse(text, own).map_err(|unread| variables::unread(unread, text, own))?;
         check_relations(&parsed, schema, own)?;
         check_names(&parsed, text)?;
         if own.is_lax {
             lax::check(&parsed, schema, own)?;
         }
-        let plan = of_statement(&parsed, schema)?;
+        let plan = of_statement(&parsed, schema);
+        let plan = plan.map_err(|refusal| variables::refused(refusal, &parsed))?;
         kinds::check(&plan, schema)?;
         Ok(plan)
     })
@@ -295,7 +299,7 @@ fn check_relations(statement: &Statement, schema: &Schema, own: MySql) -> Result
     }
 }
 
-fn check_relation(
+pub(super) fn check_relation(
     name: &ObjectName,
     found: Option<&Table>,
     schema: &Schema,

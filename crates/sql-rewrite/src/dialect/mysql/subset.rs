@@ -29,6 +29,9 @@ pub(crate) fn is_function(word: &str) -> bool {
     FUNCTIONS.split(' ').any(|own| own == word)
 }
 
+/// What is said of `SELECT … INTO`, wherever `INTO` stands.
+pub(super) const INTO: &str = "SELECT … INTO a variable or a file of the server";
+
 type Checked = Result<(), Unread>;
 
 fn form<T>(what: &'static str) -> Result<T, Unread> {
@@ -139,11 +142,11 @@ fn of_order(order_by: &OrderBy) -> Checked {
 }
 
 fn of_select(select: &Select) -> Checked {
-    if !select.optimizer_hints.is_empty()
-        || select.into.is_some()
-        || !select.named_window.is_empty()
-    {
-        return form("a hint, SELECT … INTO, or a window");
+    if select.into.is_some() {
+        return form(INTO);
+    }
+    if !select.optimizer_hints.is_empty() || !select.named_window.is_empty() {
+        return form("a hint or a window");
     }
     if select
         .distinct
@@ -305,6 +308,7 @@ fn of_object(name: &ObjectName) -> Checked {
 
 fn of_name(name: &Ident) -> Checked {
     match name.quote_style {
+        None if names::is_variable(name) => form("a user variable in the place of a name"),
         None | Some('`') => Ok(()),
         Some(_) => form("a name in quotes of this kind"),
     }
@@ -370,6 +374,7 @@ fn of_value(value: &Expr) -> Checked {
 /// What an operator of comparison may have beside it.
 fn of_operand(value: &Expr) -> Checked {
     match value {
+        Expr::Identifier(name) if names::is_variable(name) => Ok(()),
         Expr::Identifier(name) => of_name(name),
         Expr::CompoundIdentifier(parts) if parts.len() <= 3 => parts.iter().try_for_each(of_name),
         Expr::Value(value) => match &value.value {

@@ -145,6 +145,32 @@ fn first_rows_are_those_of_the_order_of_values() {
     assert_eq!(proved_for(&schema, text, &[]), Ok(()));
 }
 
+#[test]
+fn values_for_columns_of_joined_tables_are_sealed() {
+    for text in [
+        "UPDATE person p JOIN plain q ON q.id = p.id SET p.name = {name}, q.label = 'x' WHERE \
+         p.name = {name}",
+        "UPDATE person p CROSS JOIN visit v SET p.name = v.note",
+        "DELETE p, q FROM person p JOIN plain q ON q.id = p.id WHERE p.name = {name}",
+    ] {
+        assert_proved(text, &[]);
+    }
+    for text in [
+        "UPDATE person p JOIN plain q ON q.id = p.id SET p.name = 'x'",
+        "UPDATE person p JOIN plain q ON q.id = p.id SET name = {1}",
+        "UPDATE person p JOIN plain q ON q.id = p.id SET p.name = q.label",
+        "UPDATE person p JOIN plain q ON q.id = p.id SET q.label = p.name",
+        "UPDATE person p JOIN plain q ON q.id = p.id SET q.label = {name}",
+        "UPDATE person p JOIN plain q ON q.label = p.name SET p.id = 1",
+        "UPDATE person p JOIN plain q ON q.id = p.id SET p.id = 1 WHERE p.name = 'x'",
+        "UPDATE person p CROSS JOIN visit v SET p.mail = v.note",
+        "DELETE p FROM person p JOIN plain q ON q.label = p.name",
+        "DELETE p FROM person p JOIN plain q ON q.id = p.id WHERE p.name = 'x'",
+    ] {
+        assert_refused(text, &[]);
+    }
+}
+
 /// Says whether an `INSERT IGNORE` over a column that is NOT NULL is proved, with this change.
 fn ignored(
     text: &str,

@@ -5,7 +5,10 @@ use sqlparser::ast::{
     SelectItem, SetExpr, TableObject, Update,
 };
 
-use super::{Checked, form, of_count, of_factor, of_name, of_object, of_query, of_value, proposed};
+use super::{
+    Checked, check_aliases, form, of_count, of_factor, of_name, of_object, of_query, of_tables,
+    of_value, proposed,
+};
 
 pub(super) fn of_insert(insert: &Insert) -> Checked {
     let Insert {
@@ -110,11 +113,14 @@ pub(super) fn of_update(update: &Update) -> Checked {
     else {
         return form("UPDATE of this form (RETURNING)");
     };
-    if !optimizer_hints.is_empty() || !table.joins.is_empty() {
-        return form("UPDATE of several tables");
+    if !optimizer_hints.is_empty() {
+        return form("a hint");
+    }
+    if !table.joins.is_empty() && (!order_by.is_empty() || limit.is_some()) {
+        return form("UPDATE of joined tables with ORDER BY or LIMIT");
     }
     of_first(order_by, limit.as_ref())?;
-    of_factor(&table.relation)?;
+    check_aliases(&of_tables(table)?)?;
     of_assignments(assignments)?;
     selection.iter().try_for_each(of_value)
 }
@@ -143,18 +149,27 @@ pub(super) fn of_delete(delete: &Delete) -> Checked {
         limit,
     } = delete
     else {
-        return form("DELETE of this form (several tables)");
+        return form("DELETE of this form");
     };
-    let [one] = &from[..] else {
-        return form("DELETE of several tables");
-    };
-    if !optimizer_hints.is_empty() || !tables.is_empty() {
-        return form("DELETE of several tables");
+    if !optimizer_hints.is_empty() {
+        return form("a hint");
     }
+    if !tables.is_empty() {
+        if returning.is_some() || !order_by.is_empty() || limit.is_some() {
+            return form("DELETE of joined tables with RETURNING, ORDER BY or LIMIT");
+        }
+        tables.iter().try_for_each(of_object)?;
+        let found = from.iter().map(of_tables).collect::<Result<Vec<_>, _>>()?;
+        check_aliases(&found.concat())?;
+        return selection.iter().try_for_each(of_value);
+    }
+    let [one] = &from[..] else {
+        return form("DELETE of several tables without their names behind DELETE");
+    };
     of_first(order_by, limit.as_ref())?;
     of_returning(returning.as_deref())?;
     if !one.joins.is_empty() {
-        return form("DELETE of several tables");
+        return form("DELETE of joined tables without their names behind DELETE");
     }
     of_factor(&one.relation)?;
     selection.iter().try_for_each(of_value)

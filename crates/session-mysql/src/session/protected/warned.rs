@@ -1,0 +1,98 @@
+//! The answer to `SHOW WARNINGS`: messages of the server quote what is stored, which may be sealed.
+
+use wire_mysql::answer::{self, ErrorPacket};
+use wire_mysql::capabilities::Status;
+use wire_mysql::packet::{self, Header};
+use wire_mysql::row::{TextRow, write_text};
+use wire_mysql::{Capabilities, Malformed};
+
+use super::super::answers::{Need, Step, need};
+use super::errors;
+use crate::refusal::Refusal;
+
+/// Level, code and message.
+const WIDTH: usize = 3;
+
+/// An answer that is due.
+#[derive(Debug)]
+pub(super) struct Warned {
+    step: Step,
+    width: usize,
+    /// The number of the client's next packet.
+    pub(super) sequence: u8,
+}
+
+impl Warned {
+    pub(super) fn new(sequence: u8) -> Self {
+        Self {
+            step: Step::Result,
+            width: 0,
+            sequence,
+        }
+    }
+
+    /// Takes a payload of the server, and writes what the client gets. Gives whether it was the
+    /// last.
+    ///
+    /// # Errors
+    /// The server says what is no answer.
+    pub(super) fn take(
+        &mut self,
+        (header, payload): (Header, &[u8]),
+        (capabilities, status): (Capabilities, &mut Status),
+        out: &mut Vec<u8>,
+    ) -> Result<bool, Refusal> {
+        let first = payload.first().copied();
+        let need = need(self.step, header, first, capabilities).ok_or(Malformed)?;
+        let is_row = need == Need::Nothing && self.step == Step::Rows;
+        match is_row && self.width == WIDTH {
+            true => {
+                let row = TextRow::read(payload, WIDTH)?;
+                let mut values: Vec<Option<Vec<u8>>> =
+                    row.iter().map(|value| value.map(<[u8]>::to_vec)).collect();
+                without_sealed(&mut values);
+                packet::write(&mut self.sequence, out, |out| {
+                    values
+                        .iter()
+                        .for_each(|value| write_text(value.as_deref(), out));
+                });
+            }
+            false => packet::write_bytes(payload, &mut self.sequence, out),
+        }
+        let next = match need {
+            Need::Whole if first == Some(answer::ERR) => None,
+            Need::Whole => self.step.read(payload, capabilities, status)?,
+            Need::Nothing => self.step.passed(capabilities),
+        };
+        if let Some(Step::Columns(count)) = next
+            && self.step == Step::Result
+        {
+            self.width = usize::try_from(count).map_err(|_| Malformed)?;
+        }
+        match next {
+            None => Ok(true),
+            Some(step) => {
+                self.step = step;
+                Ok(false)
+            }
+        }
+    }
+}
+
+/// Takes sealed values out of the message of a row.
+fn without_sealed(values: &mut [Option<Vec<u8>>]) {
+    let [_, Some(code), Some(message)] = values else {
+        return;
+    };
+    let code = std::str::from_utf8(code)
+        .ok()
+        .and_then(|code| code.parse().ok());
+    let error = ErrorPacket {
+        code: code.unwrap_or_default(),
+        state: None,
+        message,
+    };
+    if errors::may_be_sealed(message) {
+        *message = errors::without_values(&error);
+    }
+}
