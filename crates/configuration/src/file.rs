@@ -1,10 +1,8 @@
 //! The configuration file.
 
-use std::fmt;
 use std::net::SocketAddr;
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::{NonZeroU16, NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::time::Duration;
 
 use serde::de::{DeserializeOwned, Error};
@@ -13,6 +11,7 @@ use session_core::Protection;
 use sql_plan::Rules;
 
 use crate::keys::{KeysConfig, PasswordConfig};
+use crate::upstreams::{TargetSessionAttrs, Upstreams};
 
 /// The configuration of `strongroom proxy`.
 #[derive(Clone, Debug, Deserialize)]
@@ -115,8 +114,16 @@ pub struct ProxyConfig {
     /// A socket of the file system where clients of this machine may connect to as well, or the
     /// folder that gets one.
     pub socket: Option<PathBuf>,
-    /// The server.
-    pub upstream: Upstream,
+    /// The servers.
+    pub upstream: Upstreams,
+    /// Which of them sessions may be on; of PostgreSQL alone.
+    #[serde(default)]
+    pub target_session_attrs: TargetSessionAttrs,
+    /// How long a server is waited for while there is another one to try.
+    #[serde(default = "defaults::connect_timeout_seconds")]
+    pub connect_timeout_seconds: NonZeroU32,
+    /// The port of Patroni's REST interface, on the hosts of the servers.
+    pub patroni_port: Option<NonZeroU16>,
     /// Threads; None: as many as the machine has processors.
     pub workers: Option<NonZeroUsize>,
     /// Clients at a time.
@@ -207,7 +214,8 @@ const SELF_SIGNED: &str = "client-tls.pem";
 pub struct ServerTls {
     /// PEM file of the authorities that may have signed the server's certificate.
     pub root: PathBuf,
-    /// The name in the server's certificate; None: the host of `upstream`.
+    /// The name in the certificates of servers that have none of their own in `upstream`; None:
+    /// their hosts.
     pub name: Option<String>,
 }
 
@@ -259,6 +267,10 @@ mod defaults {
         true
     }
 
+    pub fn connect_timeout_seconds() -> NonZeroU32 {
+        NonZeroU32::new(5).expect("it is not zero")
+    }
+
     /// As PostgreSQL's `authentication_timeout`.
     pub fn startup_timeout_seconds() -> NonZeroU32 {
         NonZeroU32::new(60).expect("it is not zero")
@@ -266,75 +278,6 @@ mod defaults {
 
     pub fn drain_seconds() -> u32 {
         30
-    }
-}
-
-/// Where the server is.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub enum Upstream {
-    /// Host and port.
-    Tcp(String, u16),
-    /// A socket of the file system.
-    Unix(PathBuf),
-}
-
-impl fmt::Display for Upstream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            // An address of IPv6.
-            Self::Tcp(host, port) if host.contains(':') => write!(f, "[{host}]:{port}"),
-            Self::Tcp(host, port) => write!(f, "{host}:{port}"),
-            Self::Unix(path) => path.display().fmt(f),
-        }
-    }
-}
-
-/// A text that names no upstream.
-#[derive(Debug, thiserror::Error)]
-#[error("upstream {0:?} is neither HOST:PORT nor an absolute path of a socket or its folder")]
-pub struct UpstreamError(String);
-
-impl FromStr for Upstream {
-    type Err = UpstreamError;
-
-    fn from_str(text: &str) -> Result<Self, UpstreamError> {
-        if text.starts_with('/') {
-            let path = Path::new(text);
-            return Ok(Self::Unix(socket_path(path, 5432)));
-        }
-        let wrong = || UpstreamError(text.to_owned());
-        let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        if host.is_empty() {
-            return Err(wrong());
-        }
-        Ok(Self::Tcp(
-            host.to_owned(),
-            port.parse().map_err(|_| wrong())?,
-        ))
-    }
-}
-
-/// The socket that is meant by its own path or by that of its folder, by PostgreSQL's names. Those
-/// of MySQL end in `.sock`.
-pub fn socket_path(path: &Path, port: u16) -> PathBuf {
-    let is_socket = path.file_name().is_some_and(|name| {
-        let name = name.to_string_lossy();
-        name.starts_with(".s.") || name.ends_with(".sock")
-    });
-    if is_socket {
-        path.to_owned()
-    } else {
-        path.join(format!(".s.PGSQL.{port}"))
-    }
-}
-
-impl TryFrom<String> for Upstream {
-    type Error = UpstreamError;
-
-    fn try_from(text: String) -> Result<Self, UpstreamError> {
-        text.parse()
     }
 }
 
@@ -449,6 +392,11 @@ impl ProxyConfig {
         Duration::from_secs(self.startup_timeout_seconds.get().into())
     }
 
+    /// [`Self::connect_timeout_seconds`]
+    pub fn connect_timeout(&self) -> Duration {
+        Duration::from_secs(self.connect_timeout_seconds.get().into())
+    }
+
     /// Protection within the limits of the configuration.
     #[must_use]
     pub fn limit(&self, protection: Protection) -> Protection {
@@ -469,24 +417,6 @@ impl ProxyConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn upstreams_are_hosts_or_sockets() {
-        for (text, upstream) in [
-            ("db:5432", Upstream::Tcp("db".to_owned(), 5432)),
-            ("[::1]:1", Upstream::Tcp("::1".to_owned(), 1)),
-            ("/run/x", Upstream::Unix("/run/x/.s.PGSQL.5432".into())),
-            ("/run/.s.PGSQL.7", Upstream::Unix("/run/.s.PGSQL.7".into())),
-            ("/run/a.sock", Upstream::Unix("/run/a.sock".into())),
-        ] {
-            assert_eq!(text.parse::<Upstream>().expect(text), upstream);
-            let told = upstream.to_string();
-            assert_eq!(told.parse::<Upstream>().expect(text), upstream);
-        }
-        for text in ["", "db", "db:x", ":5432", "run/x"] {
-            assert!(text.parse::<Upstream>().is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn an_unknown_field_is_an_error() {

@@ -29,9 +29,10 @@ use crate::listener::{self, Arrival, Listener, LocalListener};
 use crate::logins::{Logins, LoginsError};
 use crate::mysql::UnsupportedError;
 use crate::places::Places;
+use crate::servers::Servers;
 use crate::shared::Shared;
 use crate::stream::Stream;
-use crate::tls::{self, ServerConnector};
+use crate::tls;
 use crate::{metrics, mysql, startup, upstream};
 
 /// Pause after an accept that failed, as it does when descriptors run out.
@@ -130,11 +131,7 @@ impl Server {
         let acceptor = proxy.client_tls.as_ref();
         let acceptor = acceptor.map(|tls| tls::acceptor(tls, proxy.protocol));
         let acceptor = acceptor.transpose()?;
-        let connector = proxy
-            .server_tls
-            .as_ref()
-            .map(|tls| ServerConnector::new(tls, &proxy.upstream))
-            .transpose()?;
+        let servers = Servers::new(&proxy)?;
         if proxy.logins_only && proxy.logins.is_none() {
             return Err(StartError::NoLogins);
         }
@@ -153,7 +150,7 @@ impl Server {
             places: Arc::new(places),
             cancels: CancelRegistry::default(),
             acceptor,
-            connector,
+            servers,
             logins,
             protection,
             finishers,
@@ -192,9 +189,10 @@ impl Server {
         self.metrics.as_ref()?.local_addr().ok()
     }
 
-    /// Looks for the server that it stands before, while it runs, and warns where it is not there.
-    pub fn look_for_server(&self) {
-        let look = upstream::look_for_server(Arc::clone(&self.shared));
+    /// Looks for the servers that it stands before, while it runs, and warns of those that are not
+    /// there.
+    pub fn look_for_servers(&self) {
+        let look = upstream::look_for_servers(Arc::clone(&self.shared));
         self.runtime.spawn(look);
     }
 
@@ -211,6 +209,9 @@ impl Server {
         runtime.block_on(async {
             if let Some(listener) = metrics {
                 tokio::spawn(metrics::serve(listener, Arc::clone(&shared)));
+            }
+            for server in shared.servers.all() {
+                tokio::spawn(upstream::watch(Arc::clone(server), Arc::clone(&shared)));
             }
             tokio::select! {
                 () = stop => {}

@@ -138,11 +138,11 @@ pub(super) struct Reach<'a> {
 }
 
 impl Protected {
-    /// Of a session that begins.
-    pub(super) fn boxed(shared: Arc<Protection>) -> Box<Self> {
+    /// Of a session that begins, on one of several servers by its name, or on the only one.
+    pub(super) fn boxed(shared: Arc<Protection>, server: &str) -> Box<Self> {
         Box::new(Self {
             settings: None,
-            view: View::new(shared),
+            view: View::new(shared, server),
             statements: Statements::default(),
             work: Work::Nothing,
             pending: None,

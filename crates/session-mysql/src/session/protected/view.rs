@@ -20,6 +20,8 @@ const ATTEMPTS_MAX: u8 = 8;
 #[derive(Debug)]
 pub(super) struct View {
     shared: Arc<Protection>,
+    /// The server that it is of. Empty: there is only one.
+    server: Box<str>,
     /// Under what it is shared.
     key: String,
     loaded: Option<Arc<Loaded>>,
@@ -40,9 +42,10 @@ struct Load {
 }
 
 impl View {
-    pub(super) fn new(shared: Arc<Protection>) -> Self {
+    pub(super) fn new(shared: Arc<Protection>, server: &str) -> Self {
         Self {
             shared,
+            server: server.into(),
             key: String::new(),
             loaded: None,
             freshness: None,
@@ -69,9 +72,10 @@ impl View {
         &mut self,
         settings: &Settings,
     ) -> Result<Option<String>, StatementError> {
-        if self.key != settings.key {
+        if !self.has_key_of(settings) {
             self.leave();
-            self.key.clone_from(&settings.key);
+            // What one server says of its tables says nothing of those of another.
+            self.key = format!("{}{}", self.server, settings.key);
             self.freshness = self.shared.freshness(&self.key);
         }
         let changes = self.shared.changes();
@@ -109,6 +113,10 @@ impl View {
                 true => format!("{text} LIMIT 18446744073709551615"),
                 false => (*text).to_owned(),
             }))
+    }
+
+    fn has_key_of(&self, settings: &Settings) -> bool {
+        self.key.strip_prefix(&*self.server) == Some(&settings.key)
     }
 
     /// Takes the answer to the last question.
