@@ -171,6 +171,9 @@ pub struct ProxyConfig {
     /// A connection of the proxy's own to each database. None: other proxies' changes of the schema
     /// are noticed by looking.
     pub watch: Option<WatchConfig>,
+    /// An account of the proxy's own, by which it asks each server what it is. None: it learns that
+    /// from sessions.
+    pub monitor: Option<MonitorConfig>,
     /// Where `/metrics` is served.
     #[serde(default, deserialize_with = "some_address")]
     pub metrics: Option<SocketAddr>,
@@ -187,6 +190,19 @@ pub struct WatchConfig {
     /// How long statements are planned without that the server was heard of.
     #[serde(default = "defaults::schema_lease_seconds")]
     pub schema_lease_seconds: NonZeroU32,
+}
+
+/// `[proxy.monitor]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MonitorConfig {
+    /// A user of each server. It needs no right but to connect.
+    pub user: String,
+    /// Where the password is; None: the servers ask for none.
+    pub password: Option<PasswordConfig>,
+    /// The database that it connects to, before PostgreSQL.
+    #[serde(default = "defaults::monitor_database")]
+    pub database: String,
 }
 
 /// `[proxy.client_tls]`
@@ -257,6 +273,10 @@ mod defaults {
 
     pub fn schema_lease_seconds() -> NonZeroU32 {
         NonZeroU32::new(10).expect("it is not zero")
+    }
+
+    pub fn monitor_database() -> String {
+        "postgres".to_owned()
     }
 
     pub fn schema_check_seconds() -> NonZeroU32 {
@@ -349,10 +369,13 @@ impl Config {
         if let Some(finish) = &mut config.finish {
             finish.resolve(folder);
         }
-        let password = proxy.watch.as_mut().and_then(|own| own.password.as_mut());
-        let password = password.and_then(|password| password.file.as_mut());
+        let watch = proxy.watch.as_mut().and_then(|own| own.password.as_mut());
+        let monitor = proxy.monitor.as_mut();
+        let monitor = monitor.and_then(|own| own.password.as_mut());
+        let passwords = [watch, monitor].into_iter().flatten();
+        let passwords = passwords.filter_map(|password| password.file.as_mut());
         let key = config.keys.as_mut().and_then(|keys| keys.file.as_mut());
-        for path in [password, key].into_iter().flatten() {
+        for path in passwords.chain(key) {
             *path = folder.join(&path);
         }
         Ok(config)

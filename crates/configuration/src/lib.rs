@@ -15,8 +15,8 @@ mod upstreams;
 pub use clock::now;
 pub use end_point::end_point;
 pub use file::{
-    ClientTls, Config, ConfigError, FinishConfig, FinishEngine, Parts, Protocol, ProxyConfig,
-    SelfSignedTls, ServerTls, WatchConfig, read_toml,
+    ClientTls, Config, ConfigError, FinishConfig, FinishEngine, MonitorConfig, Parts, Protocol,
+    ProxyConfig, SelfSignedTls, ServerTls, WatchConfig, read_toml,
 };
 pub use keys::{KeysConfig, KeysError, PasswordConfig, warn_if_exposed};
 pub use tls::{TlsError, certificates, client_config};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use configuration::{Config, Protocol, TargetSessionAttrs, Upstream};
 use session_core::counters::add;
-use session_mysql::{ClientLeg, Reason, Refusal, ServerLeg, Session, Terms, front};
+use session_mysql::{Among, ClientLeg, Reason, Refusal, ServerLeg, Session, Terms, front};
 use sql_rewrite::SchemaError;
 use sql_rewrite::mysql::schema::check_rules;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -202,7 +202,11 @@ impl Front<'_> {
         let (server, sequence) = self.encrypt(ways, &greeting, &login).await?;
         let threads = &self.shared.servers.threads;
         let several = self.shared.servers.are_several();
-        let among = several.then(|| (&*of_server.name, threads.elsewhere(of_server.index)));
+        let among = several.then(|| Among {
+            server: &of_server.name,
+            is_galera: of_server.is_galera(),
+            elsewhere: threads.elsewhere(of_server.index),
+        });
         let is_secure = server.is_tls() || server.is_local();
         let session = Session::new(&Terms {
             greeting: &greeting,
@@ -349,7 +353,7 @@ fn gone() -> StartError {
 }
 
 /// One payload of a login, and not a byte more.
-async fn read_payload(stream: &mut Stream, expected: u8) -> io::Result<Vec<u8>> {
+pub(crate) async fn read_payload(stream: &mut Stream, expected: u8) -> io::Result<Vec<u8>> {
     let mut header = [0; HEADER_SIZE];
     stream.read_exact(&mut header).await?;
     let header = Header::read(&header).ok_or(io::ErrorKind::UnexpectedEof)?;

@@ -33,7 +33,7 @@ use crate::servers::Servers;
 use crate::shared::Shared;
 use crate::stream::Stream;
 use crate::tls;
-use crate::{metrics, mysql, startup, upstream};
+use crate::{looking, metrics, mysql, startup};
 
 /// Pause after an accept that failed, as it does when descriptors run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -123,7 +123,10 @@ impl Server {
         let proxy = config.proxy.clone();
         let finishers = config.finish.as_ref().and_then(finishers);
         let protection = protection(config, finishers.as_ref())?;
-        if let Some(password) = proxy.watch.as_ref().and_then(|own| own.password.as_ref()) {
+        let watch = proxy.watch.as_ref().and_then(|own| own.password.as_ref());
+        let monitor = proxy.monitor.as_ref();
+        let monitor = monitor.and_then(|own| own.password.as_ref());
+        for password in [watch, monitor].into_iter().flatten() {
             password.read()?;
             warn_if_exposed(&password.source()?);
         }
@@ -192,7 +195,7 @@ impl Server {
     /// Looks for the servers that it stands before, while it runs, and warns of those that are not
     /// there.
     pub fn look_for_servers(&self) {
-        let look = upstream::look_for_servers(Arc::clone(&self.shared));
+        let look = looking::look_for_servers(Arc::clone(&self.shared));
         self.runtime.spawn(look);
     }
 
@@ -211,7 +214,7 @@ impl Server {
                 tokio::spawn(metrics::serve(listener, Arc::clone(&shared)));
             }
             for server in shared.servers.all() {
-                tokio::spawn(upstream::watch(Arc::clone(server), Arc::clone(&shared)));
+                tokio::spawn(looking::watch(Arc::clone(server), Arc::clone(&shared)));
             }
             tokio::select! {
                 () = stop => {}

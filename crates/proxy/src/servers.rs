@@ -6,6 +6,7 @@
 //! the server says when the session begins decides that.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -38,6 +39,8 @@ pub struct Server {
     pub name: String,
     /// TLS with it.
     pub connector: Option<ServerConnector>,
+    /// It is a node of Galera, where a change is seen later on the other nodes.
+    is_galera: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -73,20 +76,37 @@ pub enum Verdict {
         /// Whether it is a standby.
         is_standby: bool,
     },
+    /// It can serve, but has something else to do: a node of Galera that gives its data to another.
+    IsBusy,
     /// It cannot.
     IsOut,
 }
 
 /// How good a server is for a session. The best ones are first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
+struct Rank {
+    service: Service,
+    fit: Fit,
+    /// Of those that had the wrong role, whoever has said so longest ago is asked first.
+    since: Option<Instant>,
+}
+
+/// Whether a server can serve, as far as is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Service {
+    Serves,
+    Refuses,
+    Fails,
+}
+
+/// Whether a server is what a session wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
     Good,
     /// It is of use where no better one is.
     Second,
-    WrongRole,
-    Refuses,
-    Fails,
-    /// Somebody who must know says that it is of no use.
+    Wrong,
+    /// Patroni or the monitor says that it is of no use.
     Out,
 }
 
@@ -107,6 +127,7 @@ impl Servers {
                 name: server.address.to_string(),
                 address: server.address.clone(),
                 connector,
+                is_galera: AtomicBool::new(false),
                 state: Mutex::default(),
             }))
         });
@@ -131,12 +152,9 @@ impl Servers {
     /// that it was not right, then the one that stands first in the configuration.
     pub fn candidates(&self) -> Vec<Arc<Server>> {
         let now = Instant::now();
-        let mut ranked: Vec<_> = self
-            .all
-            .iter()
-            .map(|one| (self.rank(one, now), one))
-            .collect();
-        ranked.retain(|((rank, _), _)| *rank != Rank::Out || !self.are_several());
+        let ranks = self.all.iter().map(|one| (self.rank(one, now), one));
+        let mut ranked: Vec<_> = ranks.collect();
+        ranked.retain(|(rank, _)| rank.fit != Fit::Out || !self.are_several());
         ranked.sort_by_key(|(rank, _)| *rank);
         ranked
             .into_iter()
@@ -154,7 +172,10 @@ impl Servers {
             TargetSessionAttrs::Standby => Target::Standby,
             TargetSessionAttrs::PreferStandby => {
                 let now = Instant::now();
-                let may_be_standby = |server: &Arc<Server>| self.rank(server, now).0 == Rank::Good;
+                let may_be_standby = |server: &Arc<Server>| {
+                    let rank = self.rank(server, now);
+                    (rank.service, rank.fit) == (Service::Serves, Fit::Good)
+                };
                 match left.iter().any(may_be_standby) {
                     true => Target::Standby,
                     false => Target::Any,
@@ -168,47 +189,51 @@ impl Servers {
         let now = Instant::now();
         let is_usable = |server: &&Arc<Server>| {
             let is_reached = server.lock().reach == Reach::Answers;
-            is_reached && self.rank(server, now).0 <= Rank::Second
+            is_reached && self.rank(server, now).fit <= Fit::Second
         };
         self.all.iter().filter(is_usable).count()
     }
 
-    fn rank(&self, server: &Server, now: Instant) -> (Rank, Option<Instant>) {
+    fn rank(&self, server: &Server, now: Instant) -> Rank {
         let state = server.lock();
-        let verdict = state.verdict(now);
-        if verdict == Some(Verdict::IsOut) {
-            return (Rank::Out, None);
-        }
-        match state.reach {
-            Reach::Fails => return (Rank::Fails, None),
-            Reach::Refuses(since) if now.duration_since(since) < PAUSE => {
-                return (Rank::Refuses, Some(since));
-            }
-            Reach::Refuses(_) | Reach::Unknown | Reach::Answers => {}
-        }
-        let role = match verdict {
-            Some(Verdict::Serves { is_standby }) => Some((is_standby, None)),
-            _ => state
-                .role
-                .map(|(is_standby, said)| (is_standby, Some(said))),
+        let service = match state.reach {
+            Reach::Fails => Service::Fails,
+            Reach::Refuses(since) if now.duration_since(since) < PAUSE => Service::Refuses,
+            Reach::Refuses(_) | Reach::Unknown | Reach::Answers => Service::Serves,
         };
-        let Some((is_standby, said)) = role else {
-            return (Rank::Good, None);
+        let (fit, since) = match (state.verdict(now), state.role) {
+            (Some(Verdict::IsOut), _) => (Fit::Out, None),
+            (Some(Verdict::IsBusy), _) => (Fit::Second, None),
+            (Some(Verdict::Serves { is_standby }), _) => match self.fit(is_standby) {
+                // A primary may have been made one for reading: only a session finds that out.
+                Fit::Wrong if self.target != TargetSessionAttrs::ReadOnly => (Fit::Out, None),
+                fit => (fit, None),
+            },
+            (None, Some((is_standby, since))) => match self.fit(is_standby) {
+                Fit::Wrong => (Fit::Wrong, Some(since)),
+                fit => (fit, None),
+            },
+            (None, None) => (Fit::Good, None),
         };
+        Rank {
+            service,
+            fit,
+            since,
+        }
+    }
+
+    fn fit(&self, is_standby: bool) -> Fit {
         let is_right = match self.target {
             TargetSessionAttrs::Any => true,
             TargetSessionAttrs::ReadWrite | TargetSessionAttrs::Primary => !is_standby,
-            TargetSessionAttrs::Standby | TargetSessionAttrs::PreferStandby => is_standby,
-            // A primary may have been made one for reading.
-            TargetSessionAttrs::ReadOnly => is_standby,
+            TargetSessionAttrs::ReadOnly
+            | TargetSessionAttrs::Standby
+            | TargetSessionAttrs::PreferStandby => is_standby,
         };
         match (is_right, self.target) {
-            (true, _) => (Rank::Good, None),
-            (false, TargetSessionAttrs::PreferStandby) => (Rank::Second, said),
-            (false, TargetSessionAttrs::ReadOnly) => (Rank::WrongRole, said),
-            // Whoever has just been asked need not be asked again by a login.
-            (false, _) if said.is_none() => (Rank::Out, None),
-            (false, _) => (Rank::WrongRole, said),
+            (true, _) => Fit::Good,
+            (false, TargetSessionAttrs::PreferStandby) => Fit::Second,
+            (false, _) => Fit::Wrong,
         }
     }
 }
@@ -254,6 +279,14 @@ impl Server {
         self.lock().reach = Reach::Refuses(Instant::now());
     }
 
+    /// Notes that it can be reached, and that nobody knows whether it can serve.
+    pub fn note_silence(&self) {
+        let mut state = self.lock();
+        if state.reach == Reach::Fails {
+            state.reach = Reach::Unknown;
+        }
+    }
+
     /// Notes that it cannot be reached.
     pub fn note_failure(&self, error: &io::Error) {
         let before = std::mem::replace(&mut self.lock().reach, Reach::Fails);
@@ -294,11 +327,21 @@ impl Server {
         }
     }
 
+    /// Notes that it is a node of Galera, or none.
+    pub fn note_galera(&self, is_galera: bool) {
+        self.is_galera.store(is_galera, Ordering::Relaxed);
+    }
+
+    /// Whether it is a node of Galera, as far as the monitor has said.
+    pub fn is_galera(&self) -> bool {
+        self.is_galera.load(Ordering::Relaxed)
+    }
+
     /// What is known of it beside what it says to sessions.
     pub fn facts(&self) -> ServerFacts {
         let is_standby = match self.lock().verdict(Instant::now()) {
             Some(Verdict::Serves { is_standby }) => Some(is_standby),
-            Some(Verdict::IsOut) | None => None,
+            Some(Verdict::IsBusy | Verdict::IsOut) | None => None,
         };
         ServerFacts {
             is_standby,

@@ -39,7 +39,7 @@ pub use killing::Elsewhere;
 use login::{Exchange, FirstAnswer, NO_PLUGIN, Progress, Sides};
 use protected::Protected;
 use terms::Way;
-pub use terms::{ClientLeg, ServerLeg, Terms};
+pub use terms::{Among, ClientLeg, ServerLeg, Terms};
 
 /// When this many bytes wait to be sent to one side, the other side is not read.
 pub const WAITING_MAX: usize = 256 * 1024;
@@ -105,8 +105,9 @@ impl Session {
     pub fn new(terms: &Terms<'_>) -> Result<Self, Refusal> {
         let legs = (terms.client, terms.server);
         let sequences = (terms.client.sequence, terms.server.sequence);
-        let (server, elsewhere) = terms.among.clone().unzip();
-        let (server, protection) = (server.unwrap_or_default(), terms.protection.clone());
+        let among = terms.among.as_ref();
+        let elsewhere = among.map(|among| among.elsewhere.clone());
+        let protection = terms.protection.clone();
         let mut login = login_for_server(terms.login, terms.greeting, terms.server.is_tls)?;
         let said = (login.plugin, login.answer);
         let (mut exchange, first) = Exchange::begin(said, legs, sequences);
@@ -135,7 +136,7 @@ impl Session {
             due: VecDeque::new(),
             status: terms.greeting.status,
             closing: Closing::default(),
-            protected: protection.map(|rules| Protected::boxed(rules, server)),
+            protected: protection.map(|rules| Protected::boxed(rules, among)),
         })
     }
 

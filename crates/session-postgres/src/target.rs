@@ -58,7 +58,7 @@ impl Target {
         let Some(is_standby) = facts.is_standby else {
             let message = "the server does not say whether it is a standby, as it does from \
                            PostgreSQL 14 on";
-            let hint = "Set patroni_port below [proxy] in the configuration of the proxy, or \
+            let hint = "Set [proxy.monitor] or patroni_port in the configuration of the proxy, or \
                         target_session_attrs = \"any\".";
             let failure = Failure::fatal(SqlState::FEATURE_NOT_SUPPORTED, message);
             return Err(failure.hint(hint));

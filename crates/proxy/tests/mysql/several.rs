@@ -1,5 +1,7 @@
 //! Several servers: which one a session begins on, and whom `KILL` means.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::thread;
 
 use mysql::Conn;
@@ -24,6 +26,10 @@ fn two() -> Option<(MySql, MySql)> {
     }
     let few = ["--max-connections=10"];
     Some((start_mariadb_with(&few), start_mariadb()))
+}
+
+fn mariadb_of_own() -> Option<MySql> {
+    Brand::MariaDb.is_installed().then(start_mariadb)
 }
 
 fn port(client: &mut Conn) -> u16 {
@@ -66,6 +72,71 @@ fn a_dead_server_is_passed_over_until_it_is_back() {
     wait_for(|| port(&mut proxy.connect("nat")) == first.port());
     // A session stays where it is.
     assert_eq!(port(&mut client), second.port());
+}
+
+/// The status of `/ready`.
+fn ready(port: u16) -> String {
+    let mut socket = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+    let request = b"HEAD /ready HTTP/1.1\r\nHost: x\r\n\r\n";
+    socket.write_all(request).expect("it is taken");
+    let mut text = String::new();
+    socket.read_to_string(&mut text).expect("text");
+    text["HTTP/1.1 ".len()..][..3].to_owned()
+}
+
+#[test]
+fn a_monitor_finds_out_by_itself_which_servers_can_be_used() {
+    let Some(mut server) = mariadb_of_own() else {
+        return;
+    };
+    let dead = free_port();
+    let upstream = format!("[\"127.0.0.1:{dead}\", \"localhost:{}\"]", server.port());
+    let started = |password: &str, tls: &str| {
+        let metrics = free_port();
+        let file = server.folder().join(format!("{metrics}.password"));
+        std::fs::write(&file, password).expect("a file in the server's folder");
+        let more = format!(
+            "metrics = \"127.0.0.1:{metrics}\"\n[proxy.monitor]\nuser = \"nat\"\n\
+             password = {{ file = \"{}\" }}\n{tls}",
+            file.display()
+        );
+        let proxy = Proxy::configured(&upstream, &more).expect("the proxy starts");
+        (proxy, metrics)
+    };
+    let (_by_tls, metrics) = started(PASSWORD, &server_tls(&server));
+    wait_for(|| ready(metrics) == "200");
+    let (_wrong, not_let_in) = started("wrong", "");
+    let (proxy, metrics) = started(PASSWORD, "");
+    wait_for(|| ready(metrics) == "200");
+    proxy
+        .connect("nat")
+        .query_drop("SELECT 1")
+        .expect("it is let in");
+    assert_eq!(ready(not_let_in), "503");
+    server.crash();
+    wait_for(|| ready(metrics) == "503");
+    server.start_again();
+    wait_for(|| ready(metrics) == "200");
+}
+
+#[test]
+fn a_monitor_logs_in_by_the_methods_of_mysql() {
+    let Some(server) = mysql() else { return };
+    // The server knows the hash once somebody has logged in with the password itself.
+    let direct = Conn::new(options_at(server.port(), "sha2"));
+    direct.expect("the driver encrypts the password");
+    for user in ["nat", "sha2"] {
+        let metrics = free_port();
+        let file = server.folder().join("monitor.password");
+        std::fs::write(&file, PASSWORD).expect("a file in the server's folder");
+        let more = format!(
+            "metrics = \"127.0.0.1:{metrics}\"\n[proxy.monitor]\nuser = \"{user}\"\n\
+             password = {{ file = \"{}\" }}",
+            file.display()
+        );
+        let _proxy = Proxy::start(&server, &more);
+        wait_for(|| ready(metrics) == "200");
+    }
 }
 
 /// Runs a statement until somebody kills it.

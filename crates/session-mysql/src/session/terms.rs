@@ -46,9 +46,19 @@ pub struct Terms<'a> {
     pub server: ServerLeg,
     /// Rules and keys. None: everything passes.
     pub protection: Option<Arc<Protection>>,
-    /// Where there are several servers: under which name it shares what it knows of this one with
-    /// others, and which sessions are on other ones.
-    pub among: Option<(&'a str, Elsewhere)>,
+    /// None: there is one server alone.
+    pub among: Option<Among<'a>>,
+}
+
+/// What a session knows of its server among several.
+#[derive(Clone, Debug)]
+pub struct Among<'a> {
+    /// The server's name, under which sessions share what they know of its tables.
+    pub server: &'a str,
+    /// Whether it is a node of Galera, which sees later what was changed on another one.
+    pub is_galera: bool,
+    /// Which sessions are on other servers.
+    pub elsewhere: Elsewhere,
 }
 
 /// The way between client and server.

@@ -12,9 +12,14 @@ use sql_rewrite::Answer;
 use sql_rewrite::mysql::schema::{ASKED, build};
 
 use super::settings::Settings;
+use crate::session::terms::Among;
 
 /// How often a schema is read that changes while it is read.
 const ATTEMPTS_MAX: u8 = 8;
+
+/// Has a node of Galera wait until it has what other nodes have committed: a change of the schema
+/// through another one that a client was told of is seen.
+const SYNCED: &str = "SET STATEMENT wsrep_sync_wait = 1 FOR ";
 
 /// The schema in one session.
 #[derive(Debug)]
@@ -22,6 +27,8 @@ pub(super) struct View {
     shared: Arc<Protection>,
     /// The server that it is of. Empty: there is only one.
     server: Box<str>,
+    /// Whether it is a node of Galera.
+    is_galera: bool,
     /// Under what it is shared.
     key: String,
     loaded: Option<Arc<Loaded>>,
@@ -42,10 +49,11 @@ struct Load {
 }
 
 impl View {
-    pub(super) fn new(shared: Arc<Protection>, server: &str) -> Self {
+    pub(super) fn new(shared: Arc<Protection>, among: Option<&Among<'_>>) -> Self {
         Self {
             shared,
-            server: server.into(),
+            server: among.map_or("", |among| among.server).into(),
+            is_galera: among.is_some_and(|among| among.is_galera),
             key: String::new(),
             loaded: None,
             freshness: None,
@@ -110,7 +118,10 @@ impl View {
             .get(answered)
             .map(|text| match text.starts_with("SELECT") {
                 // A limit set by the session does not hold where there is another one.
-                true => format!("{text} LIMIT 18446744073709551615"),
+                true => {
+                    let waits = if self.is_galera { SYNCED } else { "" };
+                    format!("{waits}{text} LIMIT 18446744073709551615")
+                }
                 false => (*text).to_owned(),
             }))
     }
