@@ -62,6 +62,7 @@ const PARTS: &[(&str, &[Chapter])] = &[
         &[
             ("Columns", "docs/columns.md"),
             ("The proxy", "docs/proxy.md"),
+            ("More than one server", "docs/cluster.md"),
             ("In process", "docs/in-process.md"),
             ("The format of sealed values", "docs/column-format.md"),
             ("Rules for TPC-C", "examples/tpcc-columns/README.md"),

@@ -71,7 +71,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (socket, metrics) = (server.socket(), server.metrics_address());
     let columns = config.columns.count();
     tracing::info!(%address, ?socket, ?metrics, columns, "listening");
-    server.look_for_server();
+    server.look_for_servers();
     server.run(proxy::stop_signal());
     Ok(ExitCode::SUCCESS)
 }

@@ -63,7 +63,7 @@ fn a_server_that_is_not_there_is_named_to_the_operator_and_to_clients_of_the_mac
     drop(socket);
     let proxy = Proxy::start(&address.port().to_string(), "", "");
     let told = format!("{address}: Connection refused");
-    wait_for(|| proxy.log().contains("the server cannot be reached yet"));
+    wait_for(|| proxy.log().contains("the server cannot be reached"));
     let error = proxy.connect().err().unwrap();
     let error = error.as_db_error().unwrap();
     assert_eq!(error.code().code(), "08006");

@@ -1,10 +1,8 @@
 //! The configuration file.
 
-use std::fmt;
 use std::net::SocketAddr;
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::{NonZeroU16, NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::time::Duration;
 
 use serde::de::{DeserializeOwned, Error};
@@ -13,6 +11,7 @@ use session_core::Protection;
 use sql_plan::Rules;
 
 use crate::keys::{KeysConfig, PasswordConfig};
+use crate::upstreams::{TargetSessionAttrs, Upstreams};
 
 /// The configuration of `strongroom proxy`.
 #[derive(Clone, Debug, Deserialize)]
@@ -115,8 +114,16 @@ pub struct ProxyConfig {
     /// A socket of the file system where clients of this machine may connect to as well, or the
     /// folder that gets one.
     pub socket: Option<PathBuf>,
-    /// The server.
-    pub upstream: Upstream,
+    /// The servers.
+    pub upstream: Upstreams,
+    /// Which of them sessions may be on; of PostgreSQL alone.
+    #[serde(default)]
+    pub target_session_attrs: TargetSessionAttrs,
+    /// How long a server is waited for while there is another one to try.
+    #[serde(default = "defaults::connect_timeout_seconds")]
+    pub connect_timeout_seconds: NonZeroU32,
+    /// The port of Patroni's REST interface, on the hosts of the servers.
+    pub patroni_port: Option<NonZeroU16>,
     /// Threads; None: as many as the machine has processors.
     pub workers: Option<NonZeroUsize>,
     /// Clients at a time.
@@ -164,6 +171,9 @@ pub struct ProxyConfig {
     /// A connection of the proxy's own to each database. None: other proxies' changes of the schema
     /// are noticed by looking.
     pub watch: Option<WatchConfig>,
+    /// An account of the proxy's own, by which it asks each server what it is. None: it learns that
+    /// from sessions.
+    pub monitor: Option<MonitorConfig>,
     /// Where `/metrics` is served.
     #[serde(default, deserialize_with = "some_address")]
     pub metrics: Option<SocketAddr>,
@@ -180,6 +190,19 @@ pub struct WatchConfig {
     /// How long statements are planned without that the server was heard of.
     #[serde(default = "defaults::schema_lease_seconds")]
     pub schema_lease_seconds: NonZeroU32,
+}
+
+/// `[proxy.monitor]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MonitorConfig {
+    /// A user of each server. It needs no right but to connect.
+    pub user: String,
+    /// Where the password is; None: the servers ask for none.
+    pub password: Option<PasswordConfig>,
+    /// The database that it connects to, before PostgreSQL.
+    #[serde(default = "defaults::monitor_database")]
+    pub database: String,
 }
 
 /// `[proxy.client_tls]`
@@ -207,7 +230,8 @@ const SELF_SIGNED: &str = "client-tls.pem";
 pub struct ServerTls {
     /// PEM file of the authorities that may have signed the server's certificate.
     pub root: PathBuf,
-    /// The name in the server's certificate; None: the host of `upstream`.
+    /// The name in the certificates of servers that have none of their own in `upstream`; None:
+    /// their hosts.
     pub name: Option<String>,
 }
 
@@ -251,12 +275,20 @@ mod defaults {
         NonZeroU32::new(10).expect("it is not zero")
     }
 
+    pub fn monitor_database() -> String {
+        "postgres".to_owned()
+    }
+
     pub fn schema_check_seconds() -> NonZeroU32 {
         NonZeroU32::MIN
     }
 
     pub fn guard() -> bool {
         true
+    }
+
+    pub fn connect_timeout_seconds() -> NonZeroU32 {
+        NonZeroU32::new(5).expect("it is not zero")
     }
 
     /// As PostgreSQL's `authentication_timeout`.
@@ -266,75 +298,6 @@ mod defaults {
 
     pub fn drain_seconds() -> u32 {
         30
-    }
-}
-
-/// Where the server is.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub enum Upstream {
-    /// Host and port.
-    Tcp(String, u16),
-    /// A socket of the file system.
-    Unix(PathBuf),
-}
-
-impl fmt::Display for Upstream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            // An address of IPv6.
-            Self::Tcp(host, port) if host.contains(':') => write!(f, "[{host}]:{port}"),
-            Self::Tcp(host, port) => write!(f, "{host}:{port}"),
-            Self::Unix(path) => path.display().fmt(f),
-        }
-    }
-}
-
-/// A text that names no upstream.
-#[derive(Debug, thiserror::Error)]
-#[error("upstream {0:?} is neither HOST:PORT nor an absolute path of a socket or its folder")]
-pub struct UpstreamError(String);
-
-impl FromStr for Upstream {
-    type Err = UpstreamError;
-
-    fn from_str(text: &str) -> Result<Self, UpstreamError> {
-        if text.starts_with('/') {
-            let path = Path::new(text);
-            return Ok(Self::Unix(socket_path(path, 5432)));
-        }
-        let wrong = || UpstreamError(text.to_owned());
-        let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        if host.is_empty() {
-            return Err(wrong());
-        }
-        Ok(Self::Tcp(
-            host.to_owned(),
-            port.parse().map_err(|_| wrong())?,
-        ))
-    }
-}
-
-/// The socket that is meant by its own path or by that of its folder, by PostgreSQL's names. Those
-/// of MySQL end in `.sock`.
-pub fn socket_path(path: &Path, port: u16) -> PathBuf {
-    let is_socket = path.file_name().is_some_and(|name| {
-        let name = name.to_string_lossy();
-        name.starts_with(".s.") || name.ends_with(".sock")
-    });
-    if is_socket {
-        path.to_owned()
-    } else {
-        path.join(format!(".s.PGSQL.{port}"))
-    }
-}
-
-impl TryFrom<String> for Upstream {
-    type Error = UpstreamError;
-
-    fn try_from(text: String) -> Result<Self, UpstreamError> {
-        text.parse()
     }
 }
 
@@ -406,10 +369,13 @@ impl Config {
         if let Some(finish) = &mut config.finish {
             finish.resolve(folder);
         }
-        let password = proxy.watch.as_mut().and_then(|own| own.password.as_mut());
-        let password = password.and_then(|password| password.file.as_mut());
+        let watch = proxy.watch.as_mut().and_then(|own| own.password.as_mut());
+        let monitor = proxy.monitor.as_mut();
+        let monitor = monitor.and_then(|own| own.password.as_mut());
+        let passwords = [watch, monitor].into_iter().flatten();
+        let passwords = passwords.filter_map(|password| password.file.as_mut());
         let key = config.keys.as_mut().and_then(|keys| keys.file.as_mut());
-        for path in [password, key].into_iter().flatten() {
+        for path in passwords.chain(key) {
             *path = folder.join(&path);
         }
         Ok(config)
@@ -449,6 +415,11 @@ impl ProxyConfig {
         Duration::from_secs(self.startup_timeout_seconds.get().into())
     }
 
+    /// [`Self::connect_timeout_seconds`]
+    pub fn connect_timeout(&self) -> Duration {
+        Duration::from_secs(self.connect_timeout_seconds.get().into())
+    }
+
     /// Protection within the limits of the configuration.
     #[must_use]
     pub fn limit(&self, protection: Protection) -> Protection {
@@ -469,24 +440,6 @@ impl ProxyConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn upstreams_are_hosts_or_sockets() {
-        for (text, upstream) in [
-            ("db:5432", Upstream::Tcp("db".to_owned(), 5432)),
-            ("[::1]:1", Upstream::Tcp("::1".to_owned(), 1)),
-            ("/run/x", Upstream::Unix("/run/x/.s.PGSQL.5432".into())),
-            ("/run/.s.PGSQL.7", Upstream::Unix("/run/.s.PGSQL.7".into())),
-            ("/run/a.sock", Upstream::Unix("/run/a.sock".into())),
-        ] {
-            assert_eq!(text.parse::<Upstream>().expect(text), upstream);
-            let told = upstream.to_string();
-            assert_eq!(told.parse::<Upstream>().expect(text), upstream);
-        }
-        for text in ["", "db", "db:x", ":5432", "run/x"] {
-            assert!(text.parse::<Upstream>().is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn an_unknown_field_is_an_error() {

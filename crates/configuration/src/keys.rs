@@ -40,8 +40,8 @@ pub enum KeysError {
     /// None or several.
     #[error("[keys] names exactly one of file, environment and command")]
     NotOne,
-    /// The same, of the password of the watch.
-    #[error("[proxy.watch] password names exactly one of file and command")]
+    /// The same, of a password.
+    #[error("a password below [proxy] names exactly one of file and command")]
     NotOnePassword,
     /// The source holds something else.
     #[error(

@@ -10,12 +10,16 @@ mod end_point;
 mod file;
 mod keys;
 mod tls;
+mod upstreams;
 
 pub use clock::now;
 pub use end_point::end_point;
 pub use file::{
-    ClientTls, Config, ConfigError, FinishConfig, FinishEngine, Parts, Protocol, ProxyConfig,
-    SelfSignedTls, ServerTls, Upstream, UpstreamError, WatchConfig, read_toml, socket_path,
+    ClientTls, Config, ConfigError, FinishConfig, FinishEngine, MonitorConfig, Parts, Protocol,
+    ProxyConfig, SelfSignedTls, ServerTls, WatchConfig, read_toml,
 };
 pub use keys::{KeysConfig, KeysError, PasswordConfig, warn_if_exposed};
 pub use tls::{TlsError, certificates, client_config};
+pub use upstreams::{
+    TargetSessionAttrs, Upstream, UpstreamError, UpstreamServer, Upstreams, socket_path,
+};

@@ -92,13 +92,10 @@ fn message(kind: u8, body: &[u8]) -> Vec<u8> {
 fn begin(is_protected: bool) -> Session {
     let protection = is_protected.then(|| (protection(), Database::named(b"base")));
     let mut session = Session::new(Terms {
-        client_tls: false,
-        server_tls: false,
-        certificate_is_shared: false,
-        must_be_asked: false,
         message_size_max: 1000,
         cancel_key: Some([2; 32]),
         protection,
+        ..Terms::default()
     });
     session.server_bytes(&message(b'R', &[0; 4]));
     session.server_bytes(&message(b'Z', b"I"));

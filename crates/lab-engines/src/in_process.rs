@@ -81,13 +81,9 @@ impl InProcessEngine {
         let protection = self.protection()?;
         let database = Database::named(USER.as_bytes());
         Ok(Session::new(Terms {
-            client_tls: false,
-            server_tls: false,
-            certificate_is_shared: false,
-            must_be_asked: false,
             message_size_max: MESSAGE_SIZE_MAX,
-            cancel_key: None,
             protection: protection.map(|protection| (protection, database)),
+            ..Terms::default()
         }))
     }
 }

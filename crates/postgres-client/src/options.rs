@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use configuration::{
     ConfigError, FinishConfig, FinishEngine, KeysConfig, KeysError, Parts, Protocol, ProxyConfig,
-    TlsError, Upstream, read_toml,
+    TlsError, Upstream, UpstreamServer, read_toml,
 };
 use crypto::secret::Key;
 use finisher_postgres::{FinisherOptions, Finishers};
@@ -131,6 +131,15 @@ impl Options {
             if let Some(tls) = proxy.server_tls.take() {
                 options = options.tls_root(&folder.join(tls.root))?;
                 options.tls.name = tls.name;
+                if let [
+                    UpstreamServer {
+                        tls_name: Some(name),
+                        ..
+                    },
+                ] = proxy.upstream.servers()
+                {
+                    options.tls.name = Some(name.clone());
+                }
             }
             options.limits = Some(proxy);
         }
@@ -198,13 +207,16 @@ impl Options {
         })
     }
 
-    /// The server of `[proxy]`, as the proxy connects to it. None: the file has no `[proxy]`.
+    /// The server of `[proxy]`, as the proxy connects to it, or the servers.
+    /// None: the file has no `[proxy]`.
     pub fn upstream(&self) -> Option<Config> {
         let mut config = Config::new();
-        match &self.limits.as_ref()?.upstream {
-            Upstream::Tcp(host, port) => config.host(host).port(*port),
-            Upstream::Unix(path) => config.host_path(path),
-        };
+        for server in self.limits.as_ref()?.upstream.servers() {
+            match &server.address {
+                Upstream::Tcp(host, port) => config.host(host).port(*port),
+                Upstream::Unix(path) => config.host_path(path),
+            };
+        }
         config.ssl_mode(match self.tls.config.is_some() {
             true => SslMode::Require,
             false => SslMode::Disable,

@@ -59,7 +59,10 @@ enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ServerError {
     /// None, or several.
-    #[error("name one host, and at most one hostaddr and port: drivers are served by one server")]
+    #[error(
+        "name one host, and at most one hostaddr and port, by the option server where [proxy] has \
+         several: drivers are served by one server"
+    )]
     Hosts,
     /// What the driver says.
     #[error(
@@ -186,10 +189,9 @@ impl Connector {
             server_tls: wire.is_tls(),
             // The driver cannot bind its login to a certificate that it does not see.
             certificate_is_shared: false,
-            must_be_asked: false,
             message_size_max: begin.message_size_max,
-            cancel_key: None,
             protection: Some((begin.protection, database)),
+            ..Terms::default()
         });
         session.to_server.bytes.extend_from_slice(&packet);
         Ok(Some((session, wire)))

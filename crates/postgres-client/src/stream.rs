@@ -131,10 +131,9 @@ impl Begin {
             server_tls: is_tls,
             // The client binds its login to what lies below: the server's own certificate.
             certificate_is_shared: true,
-            must_be_asked: false,
             message_size_max: self.message_size_max,
-            cancel_key: None,
             protection: Some((Arc::clone(&self.protection), database)),
+            ..Terms::default()
         });
         session.to_server.bytes.append(packet);
         Ok(Some(session))

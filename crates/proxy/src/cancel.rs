@@ -28,13 +28,15 @@ struct Entries {
     entries: HashMap<Ticket, Entry>,
     /// Sessions by the number of the server's process. There may be several for a moment: the
     /// server's process has ended, and its number is another's already. And there may be several
-    /// servers behind one address.
+    /// servers.
     tickets: HashMap<u32, Vec<Ticket>>,
 }
 
 #[derive(Debug)]
 struct Entry {
     key: [u8; 32],
+    /// Which server it is on.
+    server_index: usize,
     server: Option<ServerKey>,
     /// The question to the finisher that was asked last.
     asking: Option<AbortHandle>,
@@ -52,11 +54,11 @@ impl Entry {
 }
 
 impl CancelRegistry {
-    /// A new session, and its secret.
+    /// A new session on a server, and its secret.
     ///
     /// # Errors
     /// The system gives no randomness.
-    pub fn enter(&self) -> Result<(Ticket, [u8; 32]), getrandom::Error> {
+    pub fn enter(&self, server_index: usize) -> Result<(Ticket, [u8; 32]), getrandom::Error> {
         let mut key = [0; 32];
         getrandom::fill(&mut key)?;
         let mut entries = self.lock();
@@ -64,6 +66,7 @@ impl CancelRegistry {
         let ticket = Ticket(entries.last);
         let entry = Entry {
             key,
+            server_index,
             server: None,
             asking: None,
         };
@@ -107,11 +110,11 @@ impl CancelRegistry {
         entries.forget(left.and_then(|left| left.server), ticket);
     }
 
-    /// The server's secret, for whoever knows the proxy's.
-    pub fn find(&self, process_id: u32, key: &[u8]) -> Option<ServerKey> {
+    /// The server and its secret, for whoever knows the proxy's.
+    pub fn find(&self, process_id: u32, key: &[u8]) -> Option<(usize, ServerKey)> {
         let entries = self.lock();
         let entry = entries.of(process_id).find(|entry| entry.knows(key))?;
-        entry.server.clone()
+        Some((entry.server_index, entry.server.clone()?))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Entries> {
@@ -144,6 +147,9 @@ impl Entries {
 mod tests {
     use super::*;
 
+    const SERVER: usize = 0;
+    const OTHER: usize = 1;
+
     fn server(process_id: u32, secret: u8) -> ServerKey {
         ServerKey {
             process_id,
@@ -154,10 +160,10 @@ mod tests {
     #[test]
     fn only_the_whole_secret_finds_a_session() {
         let registry = CancelRegistry::default();
-        let (ticket, key) = registry.enter().expect("randomness");
+        let (ticket, key) = registry.enter(SERVER).expect("randomness");
         assert_eq!(registry.find(9, &key[..4]), None, "not yet known");
         registry.learn(ticket, server(9, 1));
-        assert_eq!(registry.find(9, &key[..4]), Some(server(9, 1)));
+        assert_eq!(registry.find(9, &key[..4]), Some((SERVER, server(9, 1))));
         assert_eq!(registry.find(8, &key[..4]), None);
         assert_eq!(registry.find(9, &key[..3]), None);
         assert_eq!(registry.find(9, &key), None);
@@ -171,15 +177,18 @@ mod tests {
     #[test]
     fn sessions_of_one_number_are_told_apart_by_their_secrets() {
         let registry = CancelRegistry::default();
-        let (old, old_key) = registry.enter().expect("randomness");
-        let (new, new_key) = registry.enter().expect("randomness");
+        let (old, old_key) = registry.enter(SERVER).expect("randomness");
+        let (new, new_key) = registry.enter(OTHER).expect("randomness");
         registry.learn(old, server(9, 1));
         registry.learn(new, server(9, 2));
-        assert_eq!(registry.find(9, &old_key[..4]), Some(server(9, 1)));
-        assert_eq!(registry.find(9, &new_key[..4]), Some(server(9, 2)));
+        assert_eq!(
+            registry.find(9, &old_key[..4]),
+            Some((SERVER, server(9, 1)))
+        );
+        assert_eq!(registry.find(9, &new_key[..4]), Some((OTHER, server(9, 2))));
         registry.leave(old);
         assert_eq!(registry.find(9, &old_key[..4]), None);
-        assert_eq!(registry.find(9, &new_key[..4]), Some(server(9, 2)));
+        assert_eq!(registry.find(9, &new_key[..4]), Some((OTHER, server(9, 2))));
         registry.leave(new);
         assert!(registry.lock().tickets.is_empty());
     }

@@ -26,6 +26,8 @@ pub struct Metrics {
     pub client_bytes: AtomicU64,
     /// Bytes read from the server.
     pub server_bytes: AtomicU64,
+    /// Servers that sessions can be on, when the counters were read.
+    pub servers_usable: AtomicU64,
 }
 
 /// A session that was let in, counted while it lives.
@@ -52,7 +54,7 @@ pub fn subtract(counter: &AtomicU64, count: u64) {
 }
 
 impl Metrics {
-    pub(crate) fn rows(&self) -> [MetricRow; 9] {
+    pub(crate) fn rows(&self) -> [MetricRow; 10] {
         use MetricKind::{Counter, Gauge};
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         [
@@ -109,6 +111,12 @@ impl Metrics {
                 Counter,
                 "Bytes from the server.",
                 of(&self.server_bytes),
+            ),
+            (
+                "servers_usable",
+                Gauge,
+                "Servers that sessions can be on.",
+                of(&self.servers_usable),
             ),
         ]
     }

@@ -1,7 +1,8 @@
-//! `/metrics` in Prometheus' text format.
+//! `/metrics` in Prometheus' text format, and `/ready` for load balancers.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use finisher_postgres::FinisherCounters;
@@ -79,6 +80,34 @@ pub async fn serve(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
+const OK: &str = "200 OK";
+
+fn metrics(shared: &Shared) -> String {
+    let usable = shared.servers.usable() as u64;
+    shared
+        .metrics
+        .servers_usable
+        .store(usable, Ordering::Relaxed);
+    text(
+        &shared.metrics,
+        shared.protection.as_deref(),
+        shared.finishers.as_ref().map(|own| own.counters()),
+    )
+}
+
+/// Whether clients are to be sent here.
+fn ready(shared: &Shared) -> (&'static str, String) {
+    const NOT_READY: &str = "503 Service Unavailable";
+    match (shared.stop_level(), shared.servers.usable()) {
+        (1.., _) => (NOT_READY, "The proxy is shutting down.\n".to_owned()),
+        (0, 0) => (NOT_READY, "No server can be used.\n".to_owned()),
+        (0, usable) => {
+            let all = shared.servers.all().len();
+            (OK, format!("{usable} of {all} servers can be used.\n"))
+        }
+    }
+}
+
 async fn answer(mut socket: TcpStream, shared: &Shared) -> std::io::Result<()> {
     let mut request = Vec::new();
     while !request.windows(4).any(|four| four == b"\r\n\r\n") {
@@ -87,18 +116,20 @@ async fn answer(mut socket: TcpStream, shared: &Shared) -> std::io::Result<()> {
         }
     }
     let mut words = request.split(|byte| byte.is_ascii_whitespace());
-    let is_known = words.next() == Some(b"GET") && words.next() == Some(b"/metrics");
-    let (status, body) = if is_known {
-        (
-            "200 OK",
-            text(
-                &shared.metrics,
-                shared.protection.as_deref(),
-                shared.finishers.as_ref().map(|own| own.counters()),
-            ),
-        )
+    let method = words.next().unwrap_or_default();
+    let (status, body) = match (method, words.next().unwrap_or_default()) {
+        (b"GET", b"/metrics") => (OK, metrics(shared)),
+        // Load balancers also ask without wanting to read.
+        (b"GET" | b"HEAD" | b"OPTIONS", b"/ready") => ready(shared),
+        _ => (
+            "404 Not Found",
+            "Only GET /metrics and GET /ready are here.\n".to_owned(),
+        ),
+    };
+    let body = if method == b"HEAD" {
+        String::new()
     } else {
-        ("404 Not Found", "Only GET /metrics is here.\n".to_owned())
+        body
     };
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\n\
@@ -133,7 +164,7 @@ mod tests {
             (count == "0").then_some(name)
         });
         let counted: BTreeSet<&str> = names.collect();
-        assert_eq!(counted.len(), 25);
+        assert_eq!(counted.len(), 26);
         assert_eq!(told, counted);
     }
 }

@@ -8,25 +8,33 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use configuration::{Config, Protocol, Upstream};
-use session_core::Outbox;
+use configuration::{Config, Protocol, TargetSessionAttrs, Upstream};
 use session_core::counters::add;
-use session_mysql::{ClientLeg, Reason, Refusal, ServerLeg, Session, Terms, front};
+use session_mysql::{Among, ClientLeg, Reason, Refusal, ServerLeg, Session, Terms, front};
 use sql_rewrite::SchemaError;
 use sql_rewrite::mysql::schema::check_rules;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, timeout, timeout_at};
-use wire_mysql::Capabilities;
-use wire_mysql::answer::ERR;
 use wire_mysql::greeting::Greeting;
 use wire_mysql::login::{First, Login};
 use wire_mysql::packet::{self, HEADER_SIZE, Header, PacketError};
 
 use crate::connection::{self, LINGER};
 use crate::places::ClientPlace;
+use crate::servers::Server;
 use crate::shared::Shared;
 use crate::stream::Stream;
 use crate::upstream;
+
+mod choice;
+mod session;
+mod threads;
+
+use choice::Passed;
+use session::MySql;
+pub use threads::Threads;
+
+type Begun = (MySql, Stream, ClientPlace);
 
 /// A part of the configuration that a proxy before MySQL does not have.
 #[derive(Debug, thiserror::Error)]
@@ -68,15 +76,24 @@ pub fn check(config: &Config) -> Result<(), UnsupportedError> {
         (proxy.watch.is_some(), "[proxy.watch]"),
         (proxy.logins.is_some(), "logins"),
         (proxy.logins_only, "logins_only"),
+        (proxy.patroni_port.is_some(), "patroni_port"),
+        (
+            proxy.target_session_attrs != TargetSessionAttrs::Any,
+            "target_session_attrs",
+        ),
     ] {
         if is_there {
             return Err(UnsupportedError::Part(part));
         }
     }
     let is_path = |path: &Path| path.extension().is_some_and(|end| end == "sock");
-    match &proxy.upstream {
-        Upstream::Unix(path) if !is_path(path) => return Err(UnsupportedError::Socket("upstream")),
-        Upstream::Unix(_) | Upstream::Tcp(..) => {}
+    for server in proxy.upstream.servers() {
+        match &server.address {
+            Upstream::Unix(path) if !is_path(path) => {
+                return Err(UnsupportedError::Socket("upstream"));
+            }
+            Upstream::Unix(_) | Upstream::Tcp(..) => {}
+        }
     }
     match &proxy.socket {
         Some(path) if !is_path(path) => Err(UnsupportedError::Socket("socket")),
@@ -103,7 +120,7 @@ enum StartError {
 
 /// A socket that is to become a session.
 struct Front<'a> {
-    shared: &'a Shared,
+    shared: &'a Arc<Shared>,
     /// None: it is lost with the failure of TLS.
     client: Option<Stream>,
     /// The number of the client's next packet.
@@ -123,7 +140,7 @@ pub async fn serve(client: Stream, shared: Arc<Shared>) {
         is_greeted: false,
     };
     let begun = tokio::select! {
-        begun = timeout_at(deadline, front.begin()) => begun.unwrap_or_else(|_| {
+        begun = timeout_at(deadline, front.begin(deadline)) => begun.unwrap_or_else(|_| {
             Err(StartError::Client(io::ErrorKind::TimedOut.into()))
         }),
         () = silent.taken() => {
@@ -148,7 +165,7 @@ pub async fn serve(client: Stream, shared: Arc<Shared>) {
 }
 
 impl Front<'_> {
-    async fn begin(&mut self) -> Result<(Session, Stream, ClientPlace), StartError> {
+    async fn begin(&mut self, deadline: Instant) -> Result<Begun, StartError> {
         // The server has a place for each client that it greets, whether that says something.
         let place = self.shared.places.enter().ok_or_else(|| {
             Refusal::new(
@@ -156,21 +173,16 @@ impl Front<'_> {
                 "too many clients already; try later",
             )
         })?;
-        let server = upstream::reach(&self.shared.config.upstream).await;
-        let mut server = server.map_err(|error| self.of_server(&error))?;
-        let said = read_payload(&mut server, 0).await;
-        let said = said.map_err(|error| self.of_server(&error))?;
-        if said.first() == Some(&ERR) {
-            self.write(|out| out.extend_from_slice(&said)).await?;
-            return Err(StartError::Told);
-        }
-        let greeting = Greeting::read(&said);
-        let greeting = greeting.map_err(|error| self.of_server(&io::Error::other(error)))?;
-        let has_tls = greeting.capabilities.has(Capabilities::TLS);
-        if self.shared.connector.is_some() && !has_tls {
-            let message = "it offers no TLS, which [proxy.server_tls] asks for";
-            return Err(self.of_server(&io::Error::other(message)));
-        }
+        let chosen = match choice::choose(self.shared, deadline).await {
+            Ok(chosen) => chosen,
+            Err(Passed::Unreachable(error)) => return Err(StartError::Server(error)),
+            Err(Passed::Refuses(said)) => {
+                self.write(|out| out.extend_from_slice(&said)).await?;
+                return Err(StartError::Told);
+            }
+        };
+        let greeting = Greeting::read(&chosen.said);
+        let greeting = greeting.map_err(|error| StartError::Server(io::Error::other(error)))?;
         let packet = self.greet(&greeting).await?;
         let login = match First::read(&packet).map_err(Refusal::from)? {
             First::Login(login) => login,
@@ -185,7 +197,16 @@ impl Front<'_> {
             is_private,
             sequence: self.sequence,
         };
-        let (server, sequence) = self.encrypt(server, &greeting, &login).await?;
+        let of_server = &chosen.server;
+        let ways = (chosen.stream, &**of_server);
+        let (server, sequence) = self.encrypt(ways, &greeting, &login).await?;
+        let threads = &self.shared.servers.threads;
+        let several = self.shared.servers.are_several();
+        let among = several.then(|| Among {
+            server: &of_server.name,
+            is_galera: of_server.is_galera(),
+            elsewhere: threads.elsewhere(of_server.index),
+        });
         let is_secure = server.is_tls() || server.is_local();
         let session = Session::new(&Terms {
             greeting: &greeting,
@@ -199,7 +220,10 @@ impl Front<'_> {
                 sequence,
             },
             protection: self.shared.protection.clone(),
+            among,
         })?;
+        let thread = several.then(|| threads.enter(greeting.connection, of_server.index));
+        let session = MySql::new(session, Arc::clone(of_server), thread);
         Ok((session, server, place))
     }
 
@@ -234,13 +258,17 @@ impl Front<'_> {
     /// there, too.
     async fn encrypt(
         &self,
-        mut server: Stream,
+        (mut stream, server): (Stream, &Server),
         greeting: &Greeting<'_>,
         login: &Login<'_>,
     ) -> Result<(Stream, u8), StartError> {
         let mut sequence = 1;
-        let Some(connector) = &self.shared.connector else {
-            return Ok((server, sequence));
+        let Some(connector) = &server.connector else {
+            return Ok((stream, sequence));
+        };
+        let of_server = |error: io::Error| {
+            server.note_failure(&error);
+            StartError::Server(upstream::named(server, &error))
         };
         let leg = (true, self.shared.protection.is_some());
         let head = front::login_for_server(login, greeting, leg)?.head;
@@ -248,15 +276,13 @@ impl Front<'_> {
         packet::write(&mut sequence, &mut request, |out| {
             head.write_tls_request(out)
         });
-        let sent = server.write_all(&request).await;
-        sent.map_err(|error| self.of_server(&error))?;
-        let Stream::Tcp(socket) = server else {
+        stream.write_all(&request).await.map_err(of_server)?;
+        let Stream::Tcp(socket) = stream else {
             // A connector is made for ports alone.
-            return Err(self.of_server(&io::ErrorKind::Unsupported.into()));
+            return Err(of_server(io::ErrorKind::Unsupported.into()));
         };
-        let server = connector.connect(socket).await;
-        let server = server.map_err(|error| self.of_server(&error))?;
-        Ok((server, sequence))
+        let stream = connector.connect(socket).await.map_err(of_server)?;
+        Ok((stream, sequence))
     }
 
     async fn write(&mut self, payload: impl FnOnce(&mut Vec<u8>)) -> Result<(), StartError> {
@@ -273,11 +299,6 @@ impl Front<'_> {
         let packet = read.map_err(StartError::Client)?;
         self.sequence = self.sequence.wrapping_add(1);
         Ok(packet)
-    }
-
-    fn of_server(&self, error: &io::Error) -> StartError {
-        let upstream = &self.shared.config.upstream;
-        StartError::Server(io::Error::new(error.kind(), format!("{upstream}: {error}")))
     }
 
     fn note(&self, error: &StartError) {
@@ -333,7 +354,7 @@ fn gone() -> StartError {
 }
 
 /// One payload of a login, and not a byte more.
-async fn read_payload(stream: &mut Stream, expected: u8) -> io::Result<Vec<u8>> {
+pub(crate) async fn read_payload(stream: &mut Stream, expected: u8) -> io::Result<Vec<u8>> {
     let mut header = [0; HEADER_SIZE];
     stream.read_exact(&mut header).await?;
     let header = Header::read(&header).ok_or(io::ErrorKind::UnexpectedEof)?;
@@ -351,58 +372,4 @@ async fn read_payload(stream: &mut Stream, expected: u8) -> io::Result<Vec<u8>> 
     let mut payload = vec![0; header.length];
     stream.read_exact(&mut payload).await?;
     Ok(payload)
-}
-
-impl connection::Session for Session {
-    fn client_bytes(&mut self, bytes: &[u8]) {
-        self.client_bytes(bytes);
-    }
-
-    fn server_bytes(&mut self, bytes: &[u8]) {
-        self.server_bytes(bytes);
-    }
-
-    fn client_closed(&mut self) {
-        self.client_closed();
-    }
-
-    fn server_closed(&mut self) {
-        self.server_closed();
-    }
-
-    fn start_timed_out(&mut self) {
-        self.start_timed_out();
-    }
-
-    fn drain(&mut self, at_once: bool) {
-        self.drain(at_once);
-    }
-
-    fn wants_client(&self) -> bool {
-        self.wants_client()
-    }
-
-    fn wants_server(&self) -> bool {
-        self.wants_server()
-    }
-
-    fn has_begun(&self) -> bool {
-        self.has_begun()
-    }
-
-    fn has_ended(&self) -> bool {
-        self.has_ended()
-    }
-
-    fn client_erred(&self) -> bool {
-        self.client_erred()
-    }
-
-    fn to_client(&mut self) -> &mut Outbox {
-        &mut self.to_client
-    }
-
-    fn to_server(&mut self) -> &mut Outbox {
-        &mut self.to_server
-    }
 }

@@ -13,12 +13,17 @@ use tokio::task::JoinSet;
 
 use crate::cancel::Ticket;
 use crate::connection;
+use crate::servers::Server;
 use crate::shared::Shared;
 use crate::watch;
 
 /// A session, and what it has asked of the proxy.
 pub struct Postgres {
     session: Session,
+    /// Its server.
+    server: Arc<Server>,
+    /// Whether that is a standby, as it said last.
+    is_standby: Option<bool>,
     shared: Arc<Shared>,
     ticket: Ticket,
     /// Its database is watched.
@@ -31,9 +36,11 @@ pub struct Postgres {
 
 impl Postgres {
     /// Nothing is asked yet. Its requests to cancel end with it.
-    pub fn new(session: Session, ticket: Ticket, shared: Arc<Shared>) -> Self {
+    pub fn new(session: Session, ticket: Ticket, server: Arc<Server>, shared: Arc<Shared>) -> Self {
         Self {
             session,
+            server,
+            is_standby: None,
             shared,
             ticket,
             watching: None,
@@ -76,7 +83,8 @@ impl Postgres {
             // The client is let in once changes of the schema are heard of.
             self.announced
                 .push(Box::pin(watch::listens(Arc::clone(&watch))));
-            self.watching = Some(watch::connection::begin(watch, &self.shared));
+            let server = Arc::clone(&self.server);
+            self.watching = Some(watch::connection::begin(watch, server, &self.shared));
         }
         for announced in self.session.take_announced() {
             self.announced.push(Box::pin(watch::wait(announced)));
@@ -97,6 +105,13 @@ impl connection::Session for Postgres {
 
     fn server_bytes(&mut self, bytes: &[u8]) {
         self.session.server_bytes(bytes);
+        let is_standby = self.session.server_facts().is_standby;
+        if is_standby != self.is_standby
+            && let Some(said) = is_standby
+        {
+            self.is_standby = is_standby;
+            self.shared.note_role(&self.server, said);
+        }
         if let Some(key) = self.session.take_server_key() {
             self.shared.cancels.learn(self.ticket, key);
         }
@@ -107,6 +122,9 @@ impl connection::Session for Postgres {
     }
 
     fn server_closed(&mut self) {
+        if !self.session.has_ended() {
+            self.server.note_loss();
+        }
         self.session.server_closed();
     }
 

@@ -29,10 +29,11 @@ use crate::listener::{self, Arrival, Listener, LocalListener};
 use crate::logins::{Logins, LoginsError};
 use crate::mysql::UnsupportedError;
 use crate::places::Places;
+use crate::servers::Servers;
 use crate::shared::Shared;
 use crate::stream::Stream;
-use crate::tls::{self, ServerConnector};
-use crate::{metrics, mysql, startup, upstream};
+use crate::tls;
+use crate::{looking, metrics, mysql, startup};
 
 /// Pause after an accept that failed, as it does when descriptors run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -122,7 +123,10 @@ impl Server {
         let proxy = config.proxy.clone();
         let finishers = config.finish.as_ref().and_then(finishers);
         let protection = protection(config, finishers.as_ref())?;
-        if let Some(password) = proxy.watch.as_ref().and_then(|own| own.password.as_ref()) {
+        let watch = proxy.watch.as_ref().and_then(|own| own.password.as_ref());
+        let monitor = proxy.monitor.as_ref();
+        let monitor = monitor.and_then(|own| own.password.as_ref());
+        for password in [watch, monitor].into_iter().flatten() {
             password.read()?;
             warn_if_exposed(&password.source()?);
         }
@@ -130,11 +134,7 @@ impl Server {
         let acceptor = proxy.client_tls.as_ref();
         let acceptor = acceptor.map(|tls| tls::acceptor(tls, proxy.protocol));
         let acceptor = acceptor.transpose()?;
-        let connector = proxy
-            .server_tls
-            .as_ref()
-            .map(|tls| ServerConnector::new(tls, &proxy.upstream))
-            .transpose()?;
+        let servers = Servers::new(&proxy)?;
         if proxy.logins_only && proxy.logins.is_none() {
             return Err(StartError::NoLogins);
         }
@@ -153,7 +153,7 @@ impl Server {
             places: Arc::new(places),
             cancels: CancelRegistry::default(),
             acceptor,
-            connector,
+            servers,
             logins,
             protection,
             finishers,
@@ -192,9 +192,10 @@ impl Server {
         self.metrics.as_ref()?.local_addr().ok()
     }
 
-    /// Looks for the server that it stands before, while it runs, and warns where it is not there.
-    pub fn look_for_server(&self) {
-        let look = upstream::look_for_server(Arc::clone(&self.shared));
+    /// Looks for the servers that it stands before, while it runs, and warns of those that are not
+    /// there.
+    pub fn look_for_servers(&self) {
+        let look = looking::look_for_servers(Arc::clone(&self.shared));
         self.runtime.spawn(look);
     }
 
@@ -211,6 +212,9 @@ impl Server {
         runtime.block_on(async {
             if let Some(listener) = metrics {
                 tokio::spawn(metrics::serve(listener, Arc::clone(&shared)));
+            }
+            for server in shared.servers.all() {
+                tokio::spawn(looking::watch(Arc::clone(server), Arc::clone(&shared)));
             }
             tokio::select! {
                 () = stop => {}

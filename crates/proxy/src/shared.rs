@@ -13,11 +13,12 @@ use crate::cancel::CancelRegistry;
 use crate::counters::Metrics;
 use crate::logins::Logins;
 use crate::places::Places;
-use crate::tls::{ClientAcceptor, ServerConnector};
+use crate::servers::{Server, Servers};
+use crate::tls::ClientAcceptor;
 
 /// What all sessions know.
 pub struct Shared {
-    /// Limits and the server.
+    /// Limits.
     pub config: ProxyConfig,
     /// Counters.
     pub metrics: Arc<Metrics>,
@@ -27,8 +28,8 @@ pub struct Shared {
     pub cancels: CancelRegistry,
     /// TLS towards clients.
     pub acceptor: Option<ClientAcceptor>,
-    /// TLS towards the server.
-    pub connector: Option<ServerConnector>,
+    /// The servers.
+    pub servers: Servers,
     /// Whom the proxy logs in by itself.
     pub logins: Option<Logins>,
     /// Rules and what goes with them. None: everything passes.
@@ -54,6 +55,15 @@ impl Shared {
             .client_tls
             .as_ref()
             .is_some_and(|tls| tls.required)
+    }
+
+    /// Notes whether a server is a standby. What was read on it in its role before is forgotten.
+    pub(crate) fn note_role(&self, server: &Server, is_standby: bool) {
+        if server.note_role(is_standby)
+            && let Some(protection) = &self.protection
+        {
+            protection.forget_all();
+        }
     }
 
     pub(crate) fn rise_stop_level(&self, level: u8) {

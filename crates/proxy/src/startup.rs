@@ -13,17 +13,19 @@ use tokio::time::{Instant, timeout, timeout_at};
 use wire_postgres::backend::Failure;
 use wire_postgres::startup::{self, First, Startup};
 
-use crate::cancel::Ticket;
-use crate::connection::{self, LINGER};
+use crate::connection::{self, LINGER, Session as _};
 use crate::places::ClientPlace;
 use crate::postgres::Postgres;
 use crate::scram::Verifier;
+use crate::servers::Server;
 use crate::shared::Shared;
 use crate::stream::Stream;
 use crate::{tls, upstream};
 
+mod choice;
 mod login;
 
+use choice::Chosen;
 use login::Login;
 
 /// First byte of TLS (RFC 8446, 5.1): a client that does not ask first.
@@ -41,6 +43,9 @@ enum StartError {
     /// The client is told why.
     #[error("{}", .0.message)]
     Refused(Failure),
+    /// The client gets what the server has said.
+    #[error("the server cannot serve now")]
+    Said(Vec<u8>),
     /// The client has what the server said.
     #[error("the server refuses the login")]
     Told,
@@ -71,8 +76,7 @@ pub async fn serve(client: Stream, shared: Arc<Shared>) {
         (Ok(None), Some(mut client)) => {
             let _ = timeout(LINGER, client.shutdown()).await;
         }
-        (Ok(Some((session, server, ticket, _place))), Some(client)) => {
-            let session = Postgres::new(session, ticket, Arc::clone(&shared));
+        (Ok(Some((session, server, _place))), Some(client)) => {
             connection::drive(session, (client, server), shared, deadline).await;
         }
         (Err(error), client) => {
@@ -92,7 +96,7 @@ fn refused(shared: &Shared, error: &StartError) {
         // Class 28: who it is was not believed.
         StartError::Refused(failure) => failure.sqlstate.class() == "28",
         StartError::Told => true,
-        StartError::Client(_) | StartError::Server(_) => false,
+        StartError::Client(_) | StartError::Server(_) | StartError::Said(_) => false,
     };
     if is_login {
         add(&shared.metrics.logins_failed, 1);
@@ -106,6 +110,11 @@ fn refused(shared: &Shared, error: &StartError) {
 async fn tell(client: &mut Stream, error: StartError) -> io::Result<()> {
     let failure = match error {
         StartError::Client(_) => return Ok(()),
+        StartError::Said(message) => {
+            client.write_all(&message).await?;
+            client.flush().await?;
+            return client.shutdown().await;
+        }
         StartError::Told => return client.shutdown().await,
         // Addresses are for the log and for this machine, not for whoever asks.
         StartError::Server(error) if client.is_of_this_machine() => Failure::fatal(
@@ -214,13 +223,13 @@ fn unreadable() -> StartError {
     StartError::Refused(failure.hint(hint))
 }
 
-type Begun = Option<(Session, Stream, Ticket, ClientPlace)>;
+type Begun = Option<(Postgres, Stream, ClientPlace)>;
 
 /// Does what the packet asks for. None: it was no session.
 async fn begin(
     client: &mut Option<Stream>,
     packet: &[u8],
-    shared: &Shared,
+    shared: &Arc<Shared>,
     deadline: Instant,
 ) -> Result<Begun, StartError> {
     let first = First::read(packet).map_err(|_| unreadable())?;
@@ -253,20 +262,16 @@ async fn begin(
         );
         return Err(StartError::Refused(failure));
     };
-    let connected = timeout_at(deadline, upstream::connect(shared)).await;
-    let mut server = connected
-        .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
-        .map_err(StartError::Server)?;
-    server.write_all(packet).await.map_err(StartError::Server)?;
-    server.flush().await.map_err(StartError::Server)?;
+    let mut chosen = choice::choose(packet, shared, deadline).await?;
     let acceptor = shared.acceptor.as_ref().filter(|_| client_tls);
     let has_logged_in = verifier.is_some();
     let said = match (verifier, client) {
         (Some((user, verifier)), Some(client)) => {
-            let server_end_point = tls::server_end_point(&server);
+            let server_end_point = tls::server_end_point(&chosen.stream);
             let login = Login {
                 client,
-                server: &mut server,
+                server: &mut chosen.stream,
+                heard: std::mem::take(&mut chosen.said),
                 verifier: verifier.as_deref(),
                 user: &user,
                 client_end_point: acceptor.and_then(|acceptor| acceptor.end_point.as_deref()),
@@ -277,41 +282,58 @@ async fn begin(
             let done = timeout_at(deadline, Box::pin(login.run())).await;
             done.map_err(|_| StartError::Client(io::ErrorKind::TimedOut.into()))??
         }
-        _ => Vec::new(),
+        _ => std::mem::take(&mut chosen.said),
     };
-    let end_points = (client_tls, server.is_tls());
-    let is_shared = acceptor.is_some_and(|acceptor| acceptor.shows_the_same(&server));
-    let (mut session, ticket) =
-        session_of(shared, protection, end_points, is_shared, has_logged_in)?;
+    let is_shared = acceptor.is_some_and(|acceptor| acceptor.shows_the_same(&chosen.stream));
+    let terms = Terms {
+        client_tls,
+        certificate_is_shared: is_shared,
+        ..terms_of(shared, protection, &chosen, has_logged_in)
+    };
+    let mut session = session_of(shared, terms, Arc::clone(&chosen.server))?;
     session.server_bytes(&said);
-    Ok(Some((session, server, ticket, place)))
+    Ok(Some((session, chosen.stream, place)))
 }
 
-/// The session of a client that the server asks who it is, or that has logged in. Gives whom the
-/// client names to cancel, too.
-fn session_of(
+/// What the session is told of the server that it is on.
+fn terms_of(
     shared: &Shared,
     protection: Option<(Arc<Protection>, Database)>,
-    (client_tls, server_tls): (bool, bool),
-    certificate_is_shared: bool,
+    chosen: &Chosen,
     has_logged_in: bool,
-) -> Result<(Session, Ticket), StartError> {
-    let (ticket, cancel_key) = shared
-        .cancels
-        .enter()
-        .map_err(|error| StartError::Server(io::Error::other(error.to_string())))?;
-    let is_by_socket = matches!(shared.config.upstream, Upstream::Unix(_));
-    let session = Session::new(Terms {
-        client_tls,
-        server_tls,
-        certificate_is_shared,
+) -> Terms {
+    let server = &chosen.server;
+    let is_by_socket = matches!(server.address, Upstream::Unix(_));
+    Terms {
+        server_tls: chosen.stream.is_tls(),
         // A login that the proxy has done by itself was asked for.
         must_be_asked: is_by_socket && !shared.config.accept_peer && !has_logged_in,
         message_size_max: shared.config.max_message_bytes,
+        // What one server has said of its tables says nothing of those of another.
+        protection: protection.map(|(rules, database)| match shared.servers.are_several() {
+            true => (rules, database.of(&server.name)),
+            false => (rules, database),
+        }),
+        target: chosen.target,
+        facts: server.facts(),
+        ..Terms::default()
+    }
+}
+
+/// The session of a client that the server asks who it is, or that has logged in.
+fn session_of(
+    shared: &Arc<Shared>,
+    terms: Terms,
+    server: Arc<Server>,
+) -> Result<Postgres, StartError> {
+    let entered = shared.cancels.enter(server.index);
+    let (ticket, cancel_key) =
+        entered.map_err(|error| StartError::Server(io::Error::other(error.to_string())))?;
+    let session = Session::new(Terms {
         cancel_key: Some(cancel_key),
-        protection,
+        ..terms
     });
-    Ok((session, ticket))
+    Ok(Postgres::new(session, ticket, server, Arc::clone(shared)))
 }
 
 /// Rules, and the database that the session is of.
@@ -349,14 +371,14 @@ async fn cancel_named(process_id: u32, key: &[u8], shared: &Shared) -> io::Resul
         return Ok(());
     }
     match shared.cancels.find(process_id, key) {
-        Some(key) => cancel(&key, shared).await,
+        Some((index, key)) => cancel(&key, &shared.servers.all()[index]).await,
         None => Ok(()),
     }
 }
 
 /// Passes a request to cancel on. The end of the connection says that the server has taken it.
-async fn cancel(key: &ServerKey, shared: &Shared) -> io::Result<()> {
-    let mut server = upstream::connect(shared).await?;
+async fn cancel(key: &ServerKey, server: &Server) -> io::Result<()> {
+    let mut server = upstream::open(server).await?;
     let mut packet = Vec::new();
     startup::write_cancel(key.process_id, &key.key, &mut packet);
     server.write_all(&packet).await?;

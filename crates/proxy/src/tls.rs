@@ -4,8 +4,8 @@ use std::io;
 use std::sync::Arc;
 
 use configuration::{
-    ClientTls, Protocol, ServerTls, TlsError, Upstream, certificates, client_config, end_point,
-    warn_if_exposed,
+    ClientTls, Protocol, ServerTls, TlsError, Upstream, UpstreamServer, certificates,
+    client_config, end_point, warn_if_exposed,
 };
 use keyring::source::KeySource;
 use rustls::ServerConfig;
@@ -104,12 +104,13 @@ impl ServerConnector {
     ///
     /// # Errors
     /// A file, or the server's name.
-    pub fn new(config: &ServerTls, upstream: &Upstream) -> Result<Self, TlsError> {
-        let Upstream::Tcp(host, _) = upstream else {
+    pub fn new(config: &ServerTls, server: &UpstreamServer) -> Result<Self, TlsError> {
+        let Upstream::Tcp(host, _) = &server.address else {
             return Err(TlsError::Socket);
         };
         let client = client_config(&config.root)?;
-        let name = config.name.clone().unwrap_or_else(|| host.clone());
+        let name = server.tls_name.clone().or_else(|| config.name.clone());
+        let name = name.unwrap_or_else(|| host.clone());
         Ok(Self {
             connector: TlsConnector::from(Arc::new(client)),
             name: ServerName::try_from(name)?,

@@ -1,31 +1,32 @@
-//! Sockets of the server.
+//! Sockets of servers.
 
 use std::io;
-use std::sync::Arc;
-use std::time::Duration;
 
 use configuration::Upstream;
 use sockets::LocalStream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::time::timeout;
 use wire_postgres::startup::TLS_REQUEST;
 
-use crate::shared::Shared;
+use crate::servers::Server;
 use crate::stream::Stream;
 
-/// A socket of the server, by TLS where that is configured.
-pub(crate) async fn connect(shared: &Shared) -> io::Result<Stream> {
-    let upstream = &shared.config.upstream;
-    let connected = connect_to(upstream, shared).await;
-    connected.map_err(|error| io::Error::new(error.kind(), format!("{upstream}: {error}")))
+/// A socket of a server, by TLS where that is configured.
+pub(crate) async fn open(server: &Server) -> io::Result<Stream> {
+    let opened = open_plainly(server).await;
+    opened.map_err(|error| named(server, &error))
 }
 
-async fn connect_to(upstream: &Upstream, shared: &Shared) -> io::Result<Stream> {
-    let mut socket = match reach(upstream).await? {
+/// An error with the name of the server.
+pub(crate) fn named(server: &Server, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", server.name))
+}
+
+async fn open_plainly(server: &Server) -> io::Result<Stream> {
+    let mut socket = match reach(server).await? {
         Stream::Tcp(socket) => socket,
         other => return Ok(other),
     };
-    let Some(connector) = &shared.connector else {
+    let Some(connector) = &server.connector else {
         return Ok(Stream::Tcp(socket));
     };
     socket.write_all(&TLS_REQUEST).await?;
@@ -39,23 +40,10 @@ async fn connect_to(upstream: &Upstream, shared: &Shared) -> io::Result<Stream> 
     connector.connect(socket).await
 }
 
-/// A socket of the server, with nothing said on it.
-pub(crate) async fn reach(upstream: &Upstream) -> io::Result<Stream> {
-    match upstream {
+/// A socket of a server, with nothing said on it.
+pub(crate) async fn reach(server: &Server) -> io::Result<Stream> {
+    match &server.address {
         Upstream::Unix(path) => LocalStream::connect(path).await.map(Stream::Unix),
         Upstream::Tcp(host, port) => sockets::connect(host, *port).await.map(Stream::Tcp),
-    }
-}
-
-/// How long the server is waited for before the first session.
-const LOOK_TIME: Duration = Duration::from_secs(5);
-
-/// Warns of a server that cannot be reached, before the first client finds that out.
-pub(crate) async fn look_for_server(shared: Arc<Shared>) {
-    let upstream = &shared.config.upstream;
-    // No TLS: the server would log a connection that says nothing behind it.
-    let reached = timeout(LOOK_TIME, reach(upstream)).await;
-    if let Err(error) = reached.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
-        tracing::warn!(server = %upstream, %error, "the server cannot be reached yet");
     }
 }

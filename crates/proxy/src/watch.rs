@@ -14,6 +14,8 @@ pub(crate) mod connection;
 mod listeners;
 mod login;
 
+pub(crate) use login::Guarded;
+
 /// Ends when every proxy has confirmed the change, or when the lease has ended.
 pub(crate) async fn wait(announced: Announced) {
     let lease = announced.lease();

@@ -43,6 +43,7 @@ mod renamed;
 mod round_trips;
 mod schema;
 mod settings;
+mod several;
 mod shown;
 mod skip_locked;
 mod socket;

@@ -6,3 +6,4 @@ mod commands;
 mod failures;
 mod logins;
 mod setup;
+mod several;

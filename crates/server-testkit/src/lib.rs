@@ -8,6 +8,7 @@
 
 mod cluster;
 pub mod mysql;
+mod standby;
 
 use std::fs;
 use std::net::TcpListener;
@@ -154,6 +155,14 @@ fn temporary_folder() -> TempDir {
     folder.expect("a temporary folder")
 }
 
+/// A new folder that only the user who runs the server can enter.
+fn folder_of_server() -> TempDir {
+    let folder = temporary_folder();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).expect("own folder");
+    give_away(folder.path());
+    folder
+}
+
 impl Postgres {
     /// Starts a server with an empty database.
     pub fn start() -> Self {
@@ -179,9 +188,7 @@ impl Postgres {
     /// If it does not start, since a test cannot go on.
     pub fn start_as(options: &Options<'_>) -> Self {
         let programs = programs().expect("PostgreSQL is installed; ask is_installed() first");
-        let folder = temporary_folder();
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).expect("own folder");
-        give_away(folder.path());
+        let folder = folder_of_server();
         let data = folder.path().join("data");
         cluster::make(&programs, &data);
         for (name, bytes) in options.files {
@@ -190,11 +197,20 @@ impl Postgres {
         if let Some(access) = options.access {
             put(&data.join("pg_hba.conf"), access.as_bytes());
         }
-        let settings = options.settings.iter();
+        let locales = options.locales.map(Path::to_owned);
+        Self::start_in((folder, programs), options.settings, locales)
+    }
+
+    /// Starts a server with the files of its folder.
+    fn start_in(
+        (folder, programs): (TempDir, PathBuf),
+        settings: &[(&str, &str)],
+        locales: Option<PathBuf>,
+    ) -> Self {
+        let settings = settings.iter();
         let settings: Vec<(String, String)> = settings
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
-        let locales = options.locales.map(Path::to_owned);
         // Another process may take the port between its choice and the server's start.
         for attempt in 1.. {
             let port = free_port();

@@ -69,6 +69,9 @@ pub struct MySql {
     child: Child,
     folder: TempDir,
     port: u16,
+    /// How to start it again.
+    brand: Brand,
+    arguments: Vec<String>,
 }
 
 impl MySql {
@@ -96,16 +99,37 @@ impl MySql {
                 .spawn()
                 .expect("the server runs");
             if is_ready(&mut child, port) {
+                let arguments = arguments.iter().map(|argument| (*argument).to_owned());
                 return Self {
                     child,
                     folder,
                     port,
+                    brand,
+                    arguments: arguments.collect(),
                 };
             }
             let log = fs::read_to_string(folder.path().join("log")).unwrap_or_default();
             assert!(attempt < 5, "{brand:?} does not start:\n{log}");
         }
         unreachable!("the loop ends by return or panic")
+    }
+
+    /// Starts it again after [`Self::crash`], with the same files and port.
+    ///
+    /// # Panics
+    ///
+    /// If it does not start.
+    pub fn start_again(&mut self) {
+        let program = self.brand.server().expect("it was there");
+        // What was done first has been done.
+        put(&self.folder().join("first.sql"), b"");
+        self.child = server(self.brand, &program, self.folder(), self.port)
+            .args(&self.arguments)
+            .spawn()
+            .expect("the server runs");
+        let is_ready = is_ready(&mut self.child, self.port);
+        let log = fs::read_to_string(self.folder().join("log")).unwrap_or_default();
+        assert!(is_ready, "{:?} does not start:\n{log}", self.brand);
     }
 
     /// The port, on 127.0.0.1.

@@ -15,4 +15,4 @@ mod rsa;
 mod session;
 
 pub use refusal::{Reason, Refusal};
-pub use session::{ClientLeg, ServerLeg, Session, Terms, WAITING_MAX};
+pub use session::{Among, ClientLeg, Elsewhere, ServerLeg, Session, Terms, WAITING_MAX};

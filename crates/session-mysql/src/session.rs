@@ -12,14 +12,12 @@
 //! 5. With rules, [`protected`] has the say over each command: see the invariants there.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
-use session_core::{Outbox, Protection};
+use session_core::Outbox;
 use wire_mysql::answer;
 use wire_mysql::capabilities::Status;
 use wire_mysql::command::{ChangeUser, kind};
-use wire_mysql::greeting::{Greeting, NONCE_SIZE};
-use wire_mysql::login::Login;
+use wire_mysql::greeting::NONCE_SIZE;
 use wire_mysql::packet::{self, Extent, HEADER_SIZE, Header, PIECE_SIZE_MAX, PacketError};
 use wire_mysql::{Capabilities, Malformed};
 
@@ -28,61 +26,26 @@ use crate::refusal::{Reason, Refusal};
 
 mod answers;
 mod input;
+mod killing;
 mod login;
 mod protected;
 mod ruled;
 mod several;
+mod terms;
 
 use answers::{Course, Due, Need, course, need};
 use input::{Fate, Input};
+pub use killing::Elsewhere;
 use login::{Exchange, FirstAnswer, NO_PLUGIN, Progress, Sides};
 use protected::Protected;
+use terms::Way;
+pub use terms::{Among, ClientLeg, ServerLeg, Terms};
 
 /// When this many bytes wait to be sent to one side, the other side is not read.
 pub const WAITING_MAX: usize = 256 * 1024;
 
 /// Commands that a client may send before it has the answer to the first of them.
 const DUE_MAX: usize = 1024;
-
-/// The client's side of a session.
-#[derive(Clone, Copy, Debug)]
-pub struct ClientLeg {
-    /// Whether nobody on the way can read: it is TLS, or a socket of the file system.
-    pub is_private: bool,
-    /// The number of the next packet.
-    pub sequence: u8,
-}
-
-/// The server's side of a session.
-#[derive(Clone, Copy, Debug)]
-pub struct ServerLeg {
-    /// Whether it has TLS.
-    pub is_tls: bool,
-    /// Whether the server takes passwords in clear: it is TLS, or a socket of the file system.
-    pub is_secure: bool,
-    /// Whether nobody on the way can read: that, or the same machine.
-    pub is_private: bool,
-    /// Whether the server must ask before it lets a client in. Otherwise it might take the client
-    /// for the user of the proxy's process.
-    pub must_ask: bool,
-    /// The number of the next packet.
-    pub sequence: u8,
-}
-
-/// The circumstances of a session.
-#[derive(Debug)]
-pub struct Terms<'a> {
-    /// What the server has said.
-    pub greeting: &'a Greeting<'a>,
-    /// What the client has said to it.
-    pub login: &'a Login<'a>,
-    /// The way to the client.
-    pub client: ClientLeg,
-    /// The way to the server.
-    pub server: ServerLeg,
-    /// Rules and keys. None: everything passes.
-    pub protection: Option<Arc<Protection>>,
-}
 
 /// One session.
 #[derive(Debug)]
@@ -91,7 +54,7 @@ pub struct Session {
     pub to_client: Outbox,
     /// Bytes for the server.
     pub to_server: Outbox,
-    legs: (ClientLeg, ServerLeg),
+    way: Way,
     /// What both sides have agreed on.
     capabilities: Capabilities,
     phase: Phase,
@@ -142,7 +105,10 @@ impl Session {
     pub fn new(terms: &Terms<'_>) -> Result<Self, Refusal> {
         let legs = (terms.client, terms.server);
         let sequences = (terms.client.sequence, terms.server.sequence);
-        let leg = (terms.server.is_tls, terms.protection.is_some());
+        let among = terms.among.as_ref();
+        let elsewhere = among.map(|among| among.elsewhere.clone());
+        let protection = terms.protection.clone();
+        let leg = (terms.server.is_tls, protection.is_some());
         let mut login = login_for_server(terms.login, terms.greeting, leg)?;
         let said = (login.plugin, login.answer);
         let (mut exchange, first) = Exchange::begin(said, legs, sequences);
@@ -158,7 +124,7 @@ impl Session {
         Ok(Self {
             to_client: Outbox::default(),
             to_server,
-            legs,
+            way: Way { legs, elsewhere },
             capabilities,
             phase: Phase::LoggingIn(exchange),
             from_client: Input::default(),
@@ -167,7 +133,7 @@ impl Session {
             due: VecDeque::new(),
             status: terms.greeting.status,
             closing: Closing::default(),
-            protected: terms.protection.clone().map(Protected::boxed),
+            protected: protection.map(|rules| Protected::boxed(rules, among)),
         })
     }
 
@@ -348,6 +314,9 @@ impl Session {
         if self.due.len() >= DUE_MAX {
             return Ok(0);
         }
+        if let Some(size) = self.take_kill(bytes, header) {
+            return Ok(size);
+        }
         let mut fate = Fate::Passes;
         match course(command) {
             Course::Answer(step) => {
@@ -486,7 +455,7 @@ impl Session {
         let plugin = change.plugin.unwrap_or(b"mysql_native_password");
         let sequences = (extent.next_sequence(), extent.next_sequence());
         let said = (plugin, change.answer);
-        let (exchange, first) = Exchange::begin(said, self.legs, sequences);
+        let (exchange, first) = Exchange::begin(said, self.way.legs, sequences);
         match first {
             FirstAnswer::Passes => self.pass(Side::Client, &bytes[..extent.size()]),
             FirstAnswer::AskedAnew => {
@@ -534,7 +503,7 @@ impl Session {
             exchange.client_says(payload, &mut sides);
             return Ok(extent.size());
         }
-        let (capabilities, legs) = (self.capabilities, self.legs);
+        let (capabilities, legs) = (self.capabilities, self.way.legs);
         let said = exchange.server_says(payload, capabilities, legs, &mut self.nonce, &mut sides);
         match said? {
             Progress::GoesOn => {}

@@ -11,7 +11,8 @@
 use std::sync::Arc;
 
 use crate::finisher::{FinisherAnswer, FinisherRequest};
-use session_core::{Announced, Database, Outbox, Protection, Watch};
+use crate::target::ServerFacts;
+use session_core::{Announced, Outbox, Watch};
 use sqlstate::SqlState;
 use wire_postgres::backend::{self, Failure};
 use wire_postgres::frontend;
@@ -49,6 +50,7 @@ mod stale;
 mod starting;
 mod statements;
 mod step;
+mod terms;
 mod texts;
 mod transaction;
 mod upserting;
@@ -57,40 +59,10 @@ mod watching;
 use due::Due;
 use incoming::{Input, Rest};
 use protected::{Outputs, Protected};
+pub use terms::{ServerKey, Terms};
 
 /// When this many bytes wait to be sent to one side, the other side is not read.
 pub const WAITING_MAX: usize = 256 * 1024;
-
-/// The circumstances of a session.
-#[derive(Debug)]
-pub struct Terms {
-    /// Whether the client is connected by TLS.
-    pub client_tls: bool,
-    /// Whether the server is connected by TLS.
-    pub server_tls: bool,
-    /// Whether proxy and server show the same certificate, so that the client's channel binding is
-    /// the one that the server expects.
-    pub certificate_is_shared: bool,
-    /// Whether the server must authenticate the client. Otherwise it might take the client for the
-    /// user of the proxy's process.
-    pub must_be_asked: bool,
-    /// Limit of a message that is parsed, in bytes.
-    pub message_size_max: usize,
-    /// The secret for the client's cancel requests, truncated to the size of the server's. None:
-    /// the client gets the server's own, and asks the server itself.
-    pub cancel_key: Option<[u8; 32]>,
-    /// Rules and the database. None: everything is forwarded unchanged.
-    pub protection: Option<(Arc<Protection>, Database)>,
-}
-
-/// What the server expects in a request to cancel a statement of a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServerKey {
-    /// The server's process.
-    pub process_id: u32,
-    /// Its secret.
-    pub key: Vec<u8>,
-}
 
 /// One session.
 #[derive(Debug)]
@@ -294,6 +266,11 @@ impl Session {
         self.server_key.take()
     }
 
+    /// What the server has said of itself.
+    pub fn server_facts(&self) -> ServerFacts {
+        self.terms.facts
+    }
+
     /// The watch over its database, once the server has accepted the client.
     pub fn watch(&self) -> Option<Arc<Watch>> {
         self.protected.as_ref()?.watch().cloned()
@@ -494,13 +471,11 @@ impl Session {
 
     fn read(&mut self, side: Side, kind: u8, message: &[u8]) -> Result<(), End> {
         let body = &message[wire_postgres::HEADER_SIZE..];
-        if let Some(protected) = &mut self.protected {
-            if (side, kind) == (Side::Server, backend::kind::PARAMETER_STATUS) {
-                protected.note_setting(body)?;
-            }
-            if self.phase == Phase::Ready {
-                return self.read_protected(side, kind, message);
-            }
+        if (side, kind) == (Side::Server, backend::kind::PARAMETER_STATUS) {
+            self.read_setting(body)?;
+        }
+        if self.phase == Phase::Ready && self.protected.is_some() {
+            return self.read_protected(side, kind, message);
         }
         match (side, kind) {
             (Side::Client, frontend::kind::PASSWORD) => self.read_sasl_choice(body)?,
@@ -512,6 +487,7 @@ impl Session {
                 return self.read_key(body);
             }
             (Side::Server, backend::kind::READY_FOR_QUERY) => {
+                self.check_server()?;
                 self.pass(side, message);
                 return self.read_ready(body);
             }

@@ -105,6 +105,19 @@ impl<'a> First<'a> {
 }
 
 impl<'a> Login<'a> {
+    /// A login without a database and attributes.
+    pub fn new(head: Head, user: &'a [u8], plugin: &'a [u8], answer: &'a [u8]) -> Self {
+        Self {
+            head,
+            user,
+            answer,
+            database: None,
+            plugin,
+            attributes: None,
+            compression_level: None,
+        }
+    }
+
     fn read(head: Head, mut reader: Reader<'a>) -> Result<Self, Malformed> {
         let capabilities = head.capabilities;
         let user = reader.text()?;

@@ -24,6 +24,8 @@ const NONCE_SIZE: usize = 18;
 pub(super) struct Login<'a> {
     pub client: &'a mut Stream,
     pub server: &'a mut Stream,
+    /// What the server has said already.
+    pub heard: Vec<u8>,
     /// None: the proxy has none of this user, who may not log in, and shall not learn why.
     pub verifier: Option<&'a Verifier>,
     pub user: &'a str,
@@ -135,11 +137,23 @@ impl Login<'_> {
         self.check(ClientSide::begin(choice, self.client_end_point, &nonce()?))
     }
 
+    async fn next_of_server(&mut self) -> Result<Vec<u8>, StartError> {
+        let heard = Header::read(&self.heard, MESSAGE_SIZE_MAX);
+        let heard = heard.map_err(|error| StartError::Server(io::Error::other(error)))?;
+        match heard {
+            Some(header) if header.size <= self.heard.len() => {
+                Ok(self.heard.drain(..header.size).collect())
+            }
+            // What was heard ends where the server waits for an answer.
+            _ => read(self.server).await.map_err(StartError::Server),
+        }
+    }
+
     /// Waits for a message of the server. Notices before it, and the last word of a login that
     /// succeeds, are kept for the client; a refusal goes to it at once.
     async fn server_says(&mut self, wanted: &Wanted) -> Result<Said, StartError> {
         loop {
-            let message = read(self.server).await.map_err(StartError::Server)?;
+            let message = self.next_of_server().await?;
             let is_offer = matches!(wanted, Wanted::Offer);
             match message[0] {
                 backend::kind::AUTHENTICATION => {

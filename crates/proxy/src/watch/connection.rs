@@ -23,6 +23,7 @@ use tokio_postgres::{AsyncMessage, Client, Config, NoTls};
 use super::listeners::Listeners;
 use super::login::Guarded;
 use super::rows_of;
+use crate::servers::Server;
 use crate::shared::Shared;
 use crate::upstream;
 
@@ -50,6 +51,8 @@ enum WatchError {
     Closed,
     #[error("the server has opened another database than was asked for")]
     Elsewhere,
+    #[error("the server is no standby any more")]
+    Promoted,
     #[error("the name of the database is not in UTF-8")]
     Name,
     #[error("[proxy.watch] password: {0}")]
@@ -63,18 +66,18 @@ fn in_words(error: &tokio_postgres::Error) -> String {
 }
 
 /// A session of the database begins: its watch runs until the last has ended.
-pub(crate) fn begin(watch: Arc<Watch>, shared: &Arc<Shared>) -> Watching {
+pub(crate) fn begin(watch: Arc<Watch>, server: Arc<Server>, shared: &Arc<Shared>) -> Watching {
     // Counted before the task is looked for: a task that ends looks for sessions once more.
     let watching = watch.begin_session();
     if let Some(requests) = watch.take_requests() {
         let (own, all) = (watch, Arc::clone(shared));
-        shared.main.spawn(run(own, all, requests));
+        shared.main.spawn(run(own, server, all, requests));
     }
     watching
 }
 
 /// Keeps the connection while there are sessions.
-async fn run(watch: Arc<Watch>, shared: Arc<Shared>, mut requests: Requests) {
+async fn run(watch: Arc<Watch>, server: Arc<Server>, shared: Arc<Shared>, mut requests: Requests) {
     let Some(protection) = shared.protection.clone() else {
         return;
     };
@@ -83,7 +86,14 @@ async fn run(watch: Arc<Watch>, shared: Arc<Shared>, mut requests: Requests) {
         is_down: false,
     };
     loop {
-        let ended = watch_on(&watch, &shared, &protection, &mut requests, &mut use_of).await;
+        let ended = watch_on(
+            &watch,
+            (&server, &shared),
+            &protection,
+            &mut requests,
+            &mut use_of,
+        )
+        .await;
         if let Err(error) = ended {
             if !std::mem::replace(&mut use_of.is_down, true) {
                 let database = watch.known_as();
@@ -120,12 +130,13 @@ impl Use {
 /// Until the connection ends, or nobody needs it any more.
 async fn watch_on(
     watch: &Arc<Watch>,
-    shared: &Shared,
+    (server, shared): (&Server, &Shared),
     protection: &Protection,
     requests: &mut Requests,
     use_of: &mut Use,
 ) -> Result<(), WatchError> {
-    let opened = timeout(shared.config.startup_timeout(), Open::new(watch, shared)).await;
+    let opened = Open::new(watch, server, shared);
+    let opened = timeout(shared.config.startup_timeout(), opened).await;
     let mut open = opened.map_err(|_| WatchError::Silent)??;
     // Nobody has waited for this proxy until now. What it knows may be old, and so may be what a
     // session is just reading.
@@ -165,6 +176,8 @@ struct Open {
     listeners: Listeners,
     /// Changes that were announced.
     changes: u64,
+    /// Whether the server was a standby when the connection was opened.
+    is_standby: bool,
     /// Who has not answered yet, by change; and whom to tell when all have.
     waiting: HashMap<u64, (HashSet<String>, oneshot::Sender<()>)>,
     /// Reads the socket until it is dropped.
@@ -172,11 +185,9 @@ struct Open {
 }
 
 impl Open {
-    async fn new(watch: &Watch, shared: &Shared) -> Result<Self, WatchError> {
+    async fn new(watch: &Watch, server: &Server, shared: &Shared) -> Result<Self, WatchError> {
         let config = config(watch, shared)?;
-        let stream = upstream::connect(shared)
-            .await
-            .map_err(WatchError::Connect)?;
+        let stream = upstream::open(server).await.map_err(WatchError::Connect)?;
         let (client, mut connection) = config.connect_raw(Guarded::new(stream), NoTls).await?;
         let (notify, said) = mpsc::channel(WAITING_MAX);
         let mut task = JoinSet::new();
@@ -193,12 +204,13 @@ impl Open {
         });
         let mut bytes = [0; 4];
         getrandom::fill(&mut bytes).map_err(|error| WatchError::Connect(error.into()))?;
-        let open = Self {
+        let mut open = Self {
             client,
             said,
             number: i32::from_be_bytes(bytes) & i32::MAX,
             listeners: Listeners::new(watch.lease(), Instant::now()),
             changes: 0,
+            is_standby: false,
             waiting: HashMap::new(),
             _task: task,
         };
@@ -207,7 +219,7 @@ impl Open {
     }
 
     /// Listens, and shows that it does.
-    async fn begin(&self, watch: &Watch) -> Result<(), WatchError> {
+    async fn begin(&mut self, watch: &Watch) -> Result<(), WatchError> {
         let facts = self.ask(
             watch,
             "SELECT pg_catalog.current_database(), pg_catalog.pg_is_in_recovery()",
@@ -221,7 +233,8 @@ impl Open {
             return Err(WatchError::Elsewhere);
         }
         // A standby lets nobody listen, nor change the schema: looking has to do.
-        if is_standby == "f" {
+        self.is_standby = is_standby == "t";
+        if !self.is_standby {
             let number = self.number;
             let text = format!(
                 "LISTEN {CHANNEL}; \
@@ -242,6 +255,7 @@ impl Open {
     /// Looks whether the catalogues changed, and who listens.
     async fn look(&mut self, watch: &Watch, protection: &Protection) -> Result<(), WatchError> {
         let asked = Instant::now();
+        self.check_role(watch).await?;
         let forgets = protection.forgets(watch.known_as());
         let answer = self.ask(watch, ASKED[CHECKED - 1]).await?;
         let fingerprint = answer.first().and_then(|row| row.first()?.as_deref());
@@ -251,6 +265,19 @@ impl Open {
         }
         watch.note_heard(asked);
         self.others(watch).await.map(drop)
+    }
+
+    /// A server that was made the primary lets others change the schema, of which this connection
+    /// hears nothing: the next one listens.
+    async fn check_role(&self, watch: &Watch) -> Result<(), WatchError> {
+        if !self.is_standby {
+            return Ok(());
+        }
+        let rows = self.ask(watch, "SELECT pg_catalog.pg_is_in_recovery()");
+        match rows.await?.first().and_then(|row| row.first()?.as_deref()) {
+            Some("t") => Ok(()),
+            _ => Err(WatchError::Promoted),
+        }
     }
 
     /// The other proxies that listen.

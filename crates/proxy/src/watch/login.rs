@@ -19,7 +19,7 @@ const SASL_FINAL: [u8; 4] = [0, 0, 0, 12];
 
 /// A socket on which no server is given a password in clear, or in a form that it could be found
 /// from: it breaks where the server asks for one.
-pub(super) struct Guarded<S> {
+pub(crate) struct Guarded<S> {
     stream: S,
     /// The begin of the message that is read.
     head: Vec<u8>,
@@ -29,7 +29,7 @@ pub(super) struct Guarded<S> {
 }
 
 impl<S> Guarded<S> {
-    pub(super) fn new(stream: S) -> Self {
+    pub(crate) fn new(stream: S) -> Self {
         Self {
             stream,
             head: Vec::new(),

@@ -170,6 +170,16 @@ fn compacted(rules: &str) -> String {
 
 /// A proxy with a key, before a server at an address.
 pub fn proxy(folder: &tempfile::TempDir, upstream: &str, rules: &str, more: &str) -> Running {
+    proxy_before(folder, &format!("\"{upstream}\""), rules, more)
+}
+
+/// The same before several servers: `upstream` is TOML.
+pub fn proxy_before(
+    folder: &tempfile::TempDir,
+    upstream: &str,
+    rules: &str,
+    more: &str,
+) -> Running {
     let write = |name: &str, bytes: &[u8]| {
         let path = folder.path().join(name);
         std::fs::write(&path, bytes).expect("a file in the own folder");
@@ -185,7 +195,7 @@ pub fn proxy(folder: &tempfile::TempDir, upstream: &str, rules: &str, more: &str
         None => rules.to_owned(),
     };
     let text = format!(
-        "[proxy]\nlisten = \"127.0.0.1:0\"\nupstream = \"{upstream}\"\nworkers = 1\n\
+        "[proxy]\nlisten = \"127.0.0.1:0\"\nupstream = {upstream}\nworkers = 1\n\
          drain_seconds = 0\n{more}\n{keys}{rules}"
     );
     let file = write("strongroom.toml", text.as_bytes());

@@ -45,6 +45,11 @@ fn shared(server: &Mutex<Weak<MySql>>, brand: Brand, start: fn() -> MySql) -> Op
 
 /// Starts MariaDB, with TLS by a certificate that [`ROOT`] names.
 pub fn start_mariadb() -> MySql {
+    start_mariadb_with(&[])
+}
+
+/// The same with more arguments.
+pub fn start_mariadb_with(more: &[&str]) -> MySql {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]);
     let made = made.expect("a certificate");
     let certificate = made.cert.pem();
@@ -62,6 +67,7 @@ pub fn start_mariadb() -> MySql {
         "--ssl-cert=../server.crt",
         "--ssl-key=../server.key",
     ];
+    let arguments = [&arguments, more].concat();
     let files = [
         (ROOT, certificate.as_bytes()),
         ("server.key", made.signing_key.serialize_pem().as_bytes()),
@@ -111,13 +117,26 @@ impl Proxy {
         Self::try_before(upstream, more).expect("the proxy starts")
     }
 
+    /// Before several servers, the first first.
+    pub fn before_all(servers: &[&MySql], more: &str) -> Self {
+        let upstream = servers
+            .iter()
+            .map(|server| format!("\"127.0.0.1:{}\"", server.port()));
+        let upstream = upstream.collect::<Vec<_>>().join(", ");
+        Self::configured(&format!("[{upstream}]"), more).expect("the proxy starts")
+    }
+
     pub fn try_before(upstream: &str, more: &str) -> Result<Self, StartError> {
+        Self::configured(&format!("\"{upstream}\""), more)
+    }
+
+    pub fn configured(upstream: &str, more: &str) -> Result<Self, StartError> {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join("strongroom.toml");
         let key = folder.path().join("columns.key");
         std::fs::write(key, [0x5a; 32]).expect("a file in the own folder");
         let text = format!(
-            "[proxy]\nprotocol = \"mysql\"\nlisten = \"127.0.0.1:0\"\nupstream = \"{upstream}\"\n\
+            "[proxy]\nprotocol = \"mysql\"\nlisten = \"127.0.0.1:0\"\nupstream = {upstream}\n\
              workers = 1\ndrain_seconds = 0\n{more}\n"
         );
         std::fs::write(&file, text).expect("a file in the own folder");

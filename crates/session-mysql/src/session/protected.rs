@@ -25,6 +25,7 @@ use wire_mysql::packet::{self, Header};
 use super::answers::{Course, Due, Step, course};
 use super::check_sequence;
 use super::several::Several;
+use super::terms::Among;
 use crate::refusal::Refusal;
 
 mod carried;
@@ -146,11 +147,11 @@ pub(super) struct Reach<'a> {
 }
 
 impl Protected {
-    /// Of a session that begins.
-    pub(super) fn boxed(shared: Arc<Protection>) -> Box<Self> {
+    /// Of a session that begins, on one of several servers or on the only one.
+    pub(super) fn boxed(shared: Arc<Protection>, among: Option<&Among<'_>>) -> Box<Self> {
         Box::new(Self {
             settings: None,
-            view: View::new(shared),
+            view: View::new(shared, among),
             statements: Statements::default(),
             work: Work::Nothing,
             pending: None,

@@ -62,13 +62,16 @@ impl Session {
         if self.is_busy() {
             return Ok(0);
         }
-        let Some((protected, mut reach)) = self.ruled() else {
-            return Ok(0);
-        };
         let Some(header) = Header::read(bytes) else {
             return Ok(0);
         };
         check_sequence(header, 0)?;
+        if let Some(size) = self.take_kill(bytes, header) {
+            return Ok(size);
+        }
+        let Some((protected, mut reach)) = self.ruled() else {
+            return Ok(0);
+        };
         let Some(extent) = Extent::read(bytes, protected.size_max())? else {
             return Ok(0);
         };

@@ -1,6 +1,10 @@
 //! Client and server, played by bytes.
 
+use std::sync::Arc;
+
+use session_core::Protection;
 use wire_mysql::answer::{EofPacket, ErrorPacket, OkPacket, Prepared};
+use wire_mysql::greeting::Greeting;
 use wire_mysql::login::{First, Head, SWITCH, Switch};
 
 use super::*;
@@ -88,6 +92,7 @@ impl Played {
                 sequence: if ways.server_tls { 2 } else { 1 },
             },
             protection,
+            among: None,
         });
         Self {
             session: session.expect("the login can be passed on"),

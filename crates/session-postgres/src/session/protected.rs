@@ -20,7 +20,6 @@ use session_core::{Announced, Database, LockedRows, Protection, StatementError, 
 use sql_plan::{Output, TransactionEffect};
 use sql_rewrite::may_fetch;
 use sqlstate::SqlState;
-use wire_postgres::Malformed;
 use wire_postgres::backend::{self, Failure};
 use wire_postgres::frontend::{self, Bind, Execute, Parse, Target};
 
@@ -127,10 +126,8 @@ impl Protected {
     }
 
     /// Notes a setting that the server reports.
-    pub(super) fn note_setting(&mut self, body: &[u8]) -> Result<(), Malformed> {
-        let (name, value) = backend::read_parameter_status(body)?;
+    pub(super) fn note_setting(&mut self, name: &[u8], value: &[u8]) {
         self.settings.note(name, value);
-        Ok(())
     }
 
     /// What to do with a message of the client.

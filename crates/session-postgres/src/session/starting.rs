@@ -104,6 +104,24 @@ impl Session {
         Ok(())
     }
 
+    /// A setting that the server reports.
+    pub(super) fn read_setting(&mut self, body: &[u8]) -> Result<(), End> {
+        let (name, value) = backend::read_parameter_status(body)?;
+        self.terms.facts.note(name, value);
+        if let Some(protected) = &mut self.protected {
+            protected.note_setting(name, value);
+        }
+        Ok(())
+    }
+
+    /// Before the client is told that the session has begun: whether it may be on this server.
+    pub(super) fn check_server(&self) -> Result<(), End> {
+        match self.has_begun() {
+            true => Ok(()),
+            false => self.terms.target.check(self.terms.facts).map_err(End),
+        }
+    }
+
     pub(super) fn read_key(&mut self, body: &[u8]) -> Result<(), End> {
         let data = BackendKeyData::read(body)?;
         let key = match &self.terms.cancel_key {

@@ -6,16 +6,13 @@ mod server;
 mod steps;
 
 use super::*;
+use crate::target::Target;
 
 fn terms() -> Terms {
     Terms {
-        client_tls: false,
-        server_tls: false,
-        certificate_is_shared: false,
-        must_be_asked: false,
         message_size_max: 1000,
         cancel_key: Some([9; 32]),
-        protection: None,
+        ..Terms::default()
     }
 }
 
@@ -183,6 +180,35 @@ fn channel_binding_is_not_offered() {
     });
     session.server_bytes(&message(b'R', &offer));
     assert_eq!(taken(&mut session.to_client), message(b'R', &offer));
+}
+
+#[test]
+fn a_session_on_the_wrong_server_does_not_begin() {
+    for (standby, begins) in [(&b"off"[..], true), (b"on", false)] {
+        let mut session = Session::new(Terms {
+            target: Target::Primary,
+            ..terms()
+        });
+        // The client has logged in by what passes here, and cannot do so a second time.
+        session.server_bytes(&message(b'R', &[0; 4]));
+        let said = [b"in_hot_standby\0", standby, b"\0"].concat();
+        session.server_bytes(&message(b'S', &said));
+        session.to_client.bytes.clear();
+        session.server_bytes(&message(b'Z', b"I"));
+        assert_eq!(
+            (session.has_begun(), session.has_ended()),
+            (begins, !begins)
+        );
+        let told = taken(&mut session.to_client);
+        match begins {
+            true => assert_eq!(told, message(b'Z', b"I")),
+            false => {
+                let fields = backend::read_fields(&told[5..]).expect("an error");
+                assert!(fields.contains(&(b'C', b"57P03")), "{fields:?}");
+            }
+        }
+        assert_eq!(session.server_facts().is_standby, Some(!begins));
+    }
 }
 
 #[test]

@@ -12,14 +12,23 @@ use sql_rewrite::Answer;
 use sql_rewrite::mysql::schema::{ASKED, build};
 
 use super::settings::Settings;
+use crate::session::terms::Among;
 
 /// How often a schema is read that changes while it is read.
 const ATTEMPTS_MAX: u8 = 8;
+
+/// Has a node of Galera wait until it has what other nodes have committed: a change of the schema
+/// through another one that a client was told of is seen.
+const SYNCED: &str = "SET STATEMENT wsrep_sync_wait = 1 FOR ";
 
 /// The schema in one session.
 #[derive(Debug)]
 pub(super) struct View {
     shared: Arc<Protection>,
+    /// The server that it is of. Empty: there is only one.
+    server: Box<str>,
+    /// Whether it is a node of Galera.
+    is_galera: bool,
     /// Under what it is shared.
     key: String,
     loaded: Option<Arc<Loaded>>,
@@ -40,9 +49,11 @@ struct Load {
 }
 
 impl View {
-    pub(super) fn new(shared: Arc<Protection>) -> Self {
+    pub(super) fn new(shared: Arc<Protection>, among: Option<&Among<'_>>) -> Self {
         Self {
             shared,
+            server: among.map_or("", |among| among.server).into(),
+            is_galera: among.is_some_and(|among| among.is_galera),
             key: String::new(),
             loaded: None,
             freshness: None,
@@ -69,9 +80,10 @@ impl View {
         &mut self,
         settings: &Settings,
     ) -> Result<Option<String>, StatementError> {
-        if self.key != settings.key {
+        if !self.has_key_of(settings) {
             self.leave();
-            self.key.clone_from(&settings.key);
+            // What one server says of its tables says nothing of those of another.
+            self.key = format!("{}{}", self.server, settings.key);
             self.freshness = self.shared.freshness(&self.key);
         }
         let changes = self.shared.changes();
@@ -106,9 +118,16 @@ impl View {
             .get(answered)
             .map(|text| match text.starts_with("SELECT") {
                 // A limit set by the session does not hold where there is another one.
-                true => format!("{text} LIMIT 18446744073709551615"),
+                true => {
+                    let waits = if self.is_galera { SYNCED } else { "" };
+                    format!("{waits}{text} LIMIT 18446744073709551615")
+                }
                 false => (*text).to_owned(),
             }))
+    }
+
+    fn has_key_of(&self, settings: &Settings) -> bool {
+        self.key.strip_prefix(&*self.server) == Some(&settings.key)
     }
 
     /// Takes the answer to the last question.

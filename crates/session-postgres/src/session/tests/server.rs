@@ -55,13 +55,9 @@ impl Both {
     pub(super) fn begin() -> Self {
         let protection = Arc::new(protection());
         let mut session = Session::new(Terms {
-            client_tls: false,
-            server_tls: false,
-            certificate_is_shared: false,
-            must_be_asked: false,
             message_size_max: 100_000,
-            cancel_key: None,
             protection: Some((Arc::clone(&protection), Database::named(b"base"))),
+            ..Terms::default()
         });
         session.server_bytes(&message(b'R', &[0; 4]));
         session.server_bytes(&message(b'Z', b"I"));
