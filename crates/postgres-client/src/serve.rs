@@ -60,8 +60,8 @@ enum Place {
 pub enum ServerError {
     /// None, or several.
     #[error(
-        "name one host, and at most one hostaddr and port, by the option server where [proxy] has \
-         several: drivers are served by one server"
+        "name one host, and at most one hostaddr and port: drivers are served by one server, which \
+         the program must name where [proxy] has several"
     )]
     Hosts,
     /// What the driver says.
