@@ -17,8 +17,12 @@ const LOOK_TIME: Duration = Duration::from_secs(5);
 /// The time between two looks.
 const LOOK_PAUSE: Duration = Duration::from_secs(1);
 
-/// Looks at all servers before the first client comes, and warns of those that are not there.
+/// Looks at all servers before the first client comes, and warns of those that are not there. The
+/// monitor does that by itself, and a server is not known to be usable before it has said so.
 pub(crate) async fn look_for_servers(shared: Arc<Shared>) {
+    if shared.config.monitor.is_some() {
+        return;
+    }
     for server in shared.servers.all() {
         tokio::spawn(look(Arc::clone(server)));
     }

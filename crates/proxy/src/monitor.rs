@@ -66,8 +66,9 @@ impl Monitor {
         }
         match asked {
             Ok(verdict) => {
-                self.server.note_look();
+                // In this order: it is not to be known as reached without what it is.
                 self.server.note_verdict(Some(verdict));
+                self.server.note_look();
                 if self.told.take().is_some() {
                     tracing::info!(server = %self.server.name, "the monitor is back");
                 }
