@@ -5,4 +5,5 @@ mod columns;
 mod commands;
 mod failures;
 mod logins;
+mod raw;
 mod setup;
