@@ -5,5 +5,6 @@ mod columns;
 mod commands;
 mod failures;
 mod logins;
+mod raw;
 mod setup;
 mod several;

@@ -1,6 +1,7 @@
 //! Definitions of columns and parameters: protocol `ColumnDefinition41`.
 
 use crate::reader::{Malformed, Reader, put_counted, put_integer};
+use crate::row::NULL;
 use crate::value::FieldType;
 
 /// Size of the parts behind the names.
@@ -68,6 +69,31 @@ impl<'a> Column<'a> {
     /// [`EXTENDED_METADATA`]: crate::Capabilities::EXTENDED_METADATA
     pub fn read(payload: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(payload);
+        let column = Self::read_from(&mut reader)?;
+        reader.end()?;
+        Ok(column)
+    }
+
+    /// Reads a payload of the answer to `COM_FIELD_LIST`: the column, and the value that it has by
+    /// default; None: NULL.
+    ///
+    /// # Errors
+    /// It is malformed.
+    pub fn read_listed(payload: &'a [u8]) -> Result<(Self, Option<&'a [u8]>), Malformed> {
+        let mut reader = Reader::new(payload);
+        let column = Self::read_from(&mut reader)?;
+        match reader.rest() {
+            [NULL] => Ok((column, None)),
+            counted => {
+                let mut reader = Reader::new(counted);
+                let value = reader.counted()?;
+                reader.end()?;
+                Ok((column, Some(value)))
+            }
+        }
+    }
+
+    fn read_from(reader: &mut Reader<'a>) -> Result<Self, Malformed> {
         let mut name = || reader.counted();
         let names = [name()?, name()?, name()?, name()?, name()?, name()?];
         let [catalog, schema, table, original_table, name, original_name] = names;
@@ -88,7 +114,6 @@ impl<'a> Column<'a> {
             decimals: reader.u8()?,
         };
         reader.bytes(2)?;
-        reader.end()?;
         Ok(column)
     }
 
@@ -112,6 +137,15 @@ impl<'a> Column<'a> {
         out.extend_from_slice(&self.flags.to_le_bytes());
         out.push(self.decimals);
         out.extend_from_slice(&[0; 2]);
+    }
+
+    /// Appends the payload of the answer to `COM_FIELD_LIST`.
+    pub fn write_listed(&self, default: Option<&[u8]>, out: &mut Vec<u8>) {
+        self.write(out);
+        match default {
+            None => out.push(NULL),
+            Some(value) => put_counted(out, value),
+        }
     }
 }
 
@@ -142,5 +176,13 @@ mod tests {
         }
         let longer = [&out[..], b"x"].concat();
         assert_eq!(Column::read(&longer), Err(Malformed));
+        for default in [None, Some(&b""[..]), Some(b"a@b")] {
+            let mut out = Vec::new();
+            column.write_listed(default, &mut out);
+            assert_eq!(Column::read_listed(&out), Ok((column, default)));
+            for size in 0..out.len() {
+                assert_eq!(Column::read_listed(&out[..size]), Err(Malformed), "{size}");
+            }
+        }
     }
 }

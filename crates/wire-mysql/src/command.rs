@@ -50,6 +50,8 @@ pub enum Command<'a> {
     Quit,
     /// Changes the default database.
     InitDb(&'a [u8]),
+    /// Asks for the columns of a table: its name, and a pattern of their names.
+    FieldList(&'a [u8], &'a [u8]),
     /// Runs a text.
     Query(&'a [u8]),
     /// Prepares a text.
@@ -111,6 +113,7 @@ impl<'a> Command<'a> {
         let command = match kind {
             kind::INIT_DB => return Ok(Self::InitDb(reader.rest())),
             kind::QUERY => return Ok(Self::Query(reader.rest())),
+            kind::FIELD_LIST => return Ok(Self::FieldList(reader.text()?, reader.rest())),
             kind::STMT_PREPARE => return Ok(Self::Prepare(reader.rest())),
             kind::STMT_EXECUTE => return Ok(Self::Execute(reader.rest())),
             kind::CHANGE_USER => return Ok(Self::ChangeUser(reader.rest())),
@@ -229,8 +232,10 @@ mod tests {
 
     #[test]
     fn commands_give_their_parts() {
-        let commands: [(&[u8], Command<'_>); 9] = [
+        let commands: [(&[u8], Command<'_>); 11] = [
             (b"\x03select 1", Command::Query(b"select 1")),
+            (b"\x04person\0", Command::FieldList(b"person", b"")),
+            (b"\x04person\0n%", Command::FieldList(b"person", b"n%")),
             (b"\x16select ?", Command::Prepare(b"select ?")),
             (b"\x02shop", Command::InitDb(b"shop")),
             (b"\x19\x01\0\0\0", Command::Close(1)),
@@ -260,7 +265,8 @@ mod tests {
 
     #[test]
     fn commands_that_are_cut_or_longer_are_malformed() {
-        let wrong: [&[u8]; 6] = [
+        let wrong: [&[u8]; 7] = [
+            b"\x04person",
             b"",
             b"\x19\x01\0\0",
             b"\x19\x01\0\0\0x",

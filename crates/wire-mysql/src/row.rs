@@ -4,7 +4,7 @@ use crate::reader::{Malformed, Reader, put_counted};
 use crate::value::{FieldType, Value};
 
 /// NULL in a row of texts.
-const NULL: u8 = 0xfb;
+pub(crate) const NULL: u8 = 0xfb;
 /// First byte of a row in the binary form.
 const BINARY_ROW: u8 = 0x00;
 /// The first bits of the NULL bitmap of a row are of no column.

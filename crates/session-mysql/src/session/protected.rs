@@ -36,6 +36,7 @@ mod errors;
 mod fetching;
 mod fill;
 mod finishing;
+mod listing;
 mod loading;
 mod modifying;
 mod preparing;
@@ -51,6 +52,7 @@ mod warnings;
 
 use describing::Describing;
 use finishing::Finishing;
+use listing::Listing;
 use loading::Loading;
 use modifying::{Modifying, Taken};
 use preparing::Preparing;
@@ -59,7 +61,7 @@ use reply::Reply;
 use settings::Settings;
 use statements::{Prepared, Statements};
 use view::View;
-use warned::Warned;
+use warned::{Warned, WarnedOf};
 
 /// A command that waits for the proxy's own questions.
 #[derive(Debug)]
@@ -104,6 +106,8 @@ enum Work {
     Loading(Box<Loading>),
     /// The answer to `SHOW WARNINGS`.
     Warned(Box<Warned>),
+    /// The columns of a table.
+    Listing(Box<Listing>),
 }
 
 /// A command that has passed to the server.
@@ -125,6 +129,8 @@ pub(super) struct Protected {
     pending: Option<Pending>,
     /// The proxy refused the last statement.
     refused: Option<Refusal>,
+    /// The last statement, if the server has warnings of it and it had sealed values.
+    warned_of: Option<Arc<WarnedOf>>,
     /// What follows the statement that is carried out in its text, and the number of the packet
     /// with which the answer begins.
     rest: Option<(Vec<u8>, u8)>,
@@ -156,6 +162,7 @@ impl Protected {
             work: Work::Nothing,
             pending: None,
             refused: None,
+            warned_of: None,
             rest: None,
             several: None,
             sends_several: None,
@@ -194,6 +201,7 @@ impl Protected {
                 | Work::Describing(_)
                 | Work::Loading(_)
                 | Work::Warned(_)
+                | Work::Listing(_)
         )
     }
 
@@ -207,6 +215,7 @@ impl Protected {
             Work::Describing(describing) => Some(describing.sequence),
             Work::Loading(loading) => Some(loading.sequence),
             Work::Warned(warned) => Some(warned.sequence),
+            Work::Listing(listing) => Some(listing.sequence),
             Work::Nothing | Work::Asking(_) | Work::Passing(_) => {
                 self.pending.as_ref().map(|pending| pending.sequence)
             }
@@ -218,6 +227,7 @@ impl Protected {
         self.settings = None;
         self.statements.clear();
         self.refused = None;
+        self.warned_of = None;
     }
 
     /// Takes a command of the client.
@@ -313,7 +323,10 @@ impl Protected {
                     add(&self.view.shared().counters().values_damaged, 1);
                 }
                 if taken? {
-                    self.work = Work::Nothing;
+                    let work = std::mem::replace(&mut self.work, Work::Nothing);
+                    if let Work::Replying(reply, _) = work {
+                        self.warned_of = reply.warned_of().map(Arc::new);
+                    }
                     if changes_schema {
                         self.shared().forget_all();
                     }
@@ -343,9 +356,11 @@ impl Protected {
                 }
                 Ok(())
             }
-            Work::Modifying(_) | Work::Finishing(_) | Work::Loading(_) | Work::Warned(_) => {
-                self.stepped(packet, reach)
-            }
+            Work::Modifying(_)
+            | Work::Finishing(_)
+            | Work::Loading(_)
+            | Work::Warned(_)
+            | Work::Listing(_) => self.stepped(packet, reach),
         }
     }
 
@@ -390,7 +405,18 @@ impl Protected {
             }
             Work::Warned(warned) => {
                 let status = &mut *reach.status;
-                if warned.take(packet, (capabilities, status), reach.to_client)? {
+                if warned.take(
+                    packet,
+                    (capabilities, status, &self.settings),
+                    reach.to_client,
+                )? {
+                    self.work = Work::Nothing;
+                }
+                Ok(())
+            }
+            Work::Listing(listing) => {
+                let status = &mut *reach.status;
+                if listing.take(packet, (capabilities, status), reach.to_client)? {
                     self.work = Work::Nothing;
                 }
                 Ok(())
@@ -542,7 +568,8 @@ impl Protected {
             | Work::Finishing(_)
             | Work::Describing(_)
             | Work::Loading(_)
-            | Work::Warned(_) => false,
+            | Work::Warned(_)
+            | Work::Listing(_) => false,
         };
         if changes_schema {
             self.shared().forget_all();
@@ -568,7 +595,7 @@ impl Protected {
 fn needs_schema(command: &Command<'_>) -> bool {
     match command {
         Command::Query(text) => !texts::is_frame(text),
-        Command::Prepare(_) | Command::Execute(_) => true,
+        Command::Prepare(_) | Command::Execute(_) | Command::FieldList(..) => true,
         _ => false,
     }
 }

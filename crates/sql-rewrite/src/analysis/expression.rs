@@ -171,12 +171,10 @@ impl Analysis<'_> {
                 self.clear(&mut typed.value.value, Clear::Free)
             }
             // Bytes as MySQL has them in hexadecimal.
-            Expr::Prefixed { prefix, value } if bytes::is_introduced(prefix) => {
-                match &mut **value {
-                    Expr::Value(value) => self.clear(&mut value.value, Clear::Free),
-                    _ => Err(unsupported("a constant with a prefix")),
-                }
-            }
+            Expr::Prefixed { prefix, value } if bytes::is_prefix(prefix) => match &mut **value {
+                Expr::Value(value) => self.clear(&mut value.value, Clear::Free),
+                _ => Err(unsupported("a constant with a prefix")),
+            },
             Expr::Tuple(parts) => self.plain_all(parts, scope),
             Expr::Array(Array { elem, named: _ }) => self.plain_all(elem, scope),
             Expr::Interval(Interval { value, .. }) => self.plain(value, scope),

@@ -9,7 +9,7 @@ use sqlparser::ast::{
 use super::label::{Atom, Label};
 use super::names::{Columns, Scope};
 use super::{Doubt, Verifier};
-use crate::dialect::{marks, mysql::bytes::is_introduced as is_bytes};
+use crate::dialect::{marks, mysql::bytes::is_prefix as is_bytes};
 use crate::{Form, Purpose, Source};
 
 /// Bytes of the stack that are left when more is taken, and how much more.

@@ -285,7 +285,15 @@ impl Draw {
 
     /// An `UPDATE` by old values, and its parameters.
     fn increment(&mut self) -> (String, Vec<Value>) {
-        let key = self.key();
+        let further = self.of(&[
+            "",
+            "",
+            " AND seen < 3",
+            " AND (seen IN (0, 1) OR seen + 1 > 4)",
+            " AND NOT seen = 0x02",
+            " AND seen IS NOT NULL AND lowest > -1000",
+        ]);
+        let key = format!("{}{further}", self.key());
         match self.below(12) {
             0 => (
                 format!("UPDATE account SET times = times + 1 WHERE {key}"),
@@ -311,8 +319,10 @@ impl Draw {
             3 => (
                 format!(
                     "UPDATE entry SET amount = amount - (0.05 - amount) WHERE \
-                     {key} AND number = {}",
-                    self.below(50)
+                     {} AND number = {} AND moved IS {} NULL",
+                    self.key(),
+                    self.below(50),
+                    self.of(&["", "NOT"])
                 ),
                 vec![],
             ),
@@ -338,8 +348,20 @@ impl Draw {
 
     fn increment_by_parameters(&mut self) -> (String, Vec<Value>) {
         let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
-        match self.below(2) {
+        match self.below(3) {
             0 => (
+                "UPDATE account SET times = times + ? WHERE bank = ? AND code = ? AND seen < ? AND \
+                 level >= ?"
+                    .to_owned(),
+                vec![
+                    Value::Double(1.0),
+                    Value::Double(self.bank() as f64),
+                    text(self.code()),
+                    Value::Double(self.below(9) as f64 / 2.0),
+                    Value::Int(self.below(30_000) as i64),
+                ],
+            ),
+            1 => (
                 "UPDATE account SET paid = paid + ?, times = times + ?, seen = ? WHERE bank = ? \
                  AND code = ?"
                     .to_owned(),
@@ -519,6 +541,11 @@ fn what_names_no_single_row_is_not_incremented() {
             (
                 "UPDATE account SET times = times + 1 WHERE bank = 1 AND code > 'a'",
                 "strongroom: ",
+            ),
+            (
+                "UPDATE account SET level = level + 1 WHERE bank = 1 AND code = 'a' AND (seen = 1 \
+                 OR account.Level > 5)",
+                "more of it",
             ),
             (
                 "UPDATE account SET times = times * 2 WHERE bank = 1 AND code = 'a'",

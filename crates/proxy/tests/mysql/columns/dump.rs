@@ -73,6 +73,7 @@ fn a_dump_is_that_of_plain_tables_and_restores() {
                 "--skip-lock-tables",
                 "--complete-insert",
             ],
+            &["--hex-blob"],
             &[
                 "--skip-extended-insert",
                 "--add-locks",

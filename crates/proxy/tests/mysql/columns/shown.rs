@@ -4,7 +4,11 @@ use mysql::prelude::Queryable as _;
 use mysql::{Conn, Row, Value};
 
 use super::differential::{Answer, as_text, prepared};
-use super::lab::{Lab, both};
+use server_testkit::mysql::Brand;
+
+use super::lab::{Lab, RULES, TABLES, both};
+use crate::mysql::raw::Raw;
+use wire_mysql::Capabilities;
 
 /// All values of an answer, as texts.
 fn rows(client: &mut Conn, text: &str) -> Vec<Vec<Option<String>>> {
@@ -82,6 +86,44 @@ fn a_protected_table_is_shown_as_it_was_declared() {
         // Past the proxy, the guard is there, and the types are those of sealed values.
         let past = rows(&mut lab.past(), text)[0][1].clone().expect("a text");
         assert!(past.contains("varbinary("), "{past}");
+    }
+}
+
+#[test]
+fn columns_are_listed_as_they_were_declared() {
+    let rules = format!(
+        "{RULES}[columns.\"shop.times\"]\npaid = {{ type = \"decimal(10,2)\" }}\n\
+         seen = {{ type = \"timestamp(3)\", mode = \"order\" }}\nborn = {{ type = \"date\" }}\n\
+         share = {{ type = \"double precision\" }}\nnote = {{ type = \"text\" }}\n"
+    );
+    let times = "CREATE TABLE times (id INT PRIMARY KEY, paid DECIMAL(10,2) NOT NULL, seen \
+                 DATETIME(3) NOT NULL, born DATE NOT NULL, share DOUBLE NOT NULL, note TEXT NOT \
+                 NULL)";
+    let tables = [&TABLES[..], &[times]].concat();
+    let labs = [Brand::MariaDb, Brand::MySql];
+    for lab in labs
+        .into_iter()
+        .filter_map(|brand| Lab::with(brand, &rules, &tables))
+    {
+        let mut ours = Raw::connect(lab.proxy.port(), "shop", Capabilities::default());
+        let mut theirs = Raw::connect(lab.server.port(), "twin", Capabilities::default());
+        for (table, pattern) in [
+            ("person", ""),
+            ("person", "n%"),
+            ("card", ""),
+            ("plain", ""),
+            ("times", ""),
+            ("none", ""),
+        ] {
+            let command = [&[4], table.as_bytes(), &[0], pattern.as_bytes()].concat();
+            let listed = [&mut ours, &mut theirs].map(|client| {
+                client.send(&command);
+                let found = client.packets().into_iter();
+                let found = found.map(|own| String::from_utf8_lossy(&own).replace("twin", "shop"));
+                found.collect::<Vec<_>>()
+            });
+            assert_eq!(listed[0], listed[1], "{table} {pattern}");
+        }
     }
 }
 

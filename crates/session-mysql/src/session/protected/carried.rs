@@ -15,6 +15,7 @@ use wire_mysql::execute::Head;
 use super::describing::Describing;
 use super::fill::{self, Made};
 use super::finishing::{Finishing, finish_of};
+use super::listing::Listing;
 use super::loading::Loading;
 use super::modifying::{Modifying, takes_steps};
 use super::preparing::Preparing;
@@ -58,6 +59,7 @@ impl Protected {
                 Ok(_) => self.refuse_as(no_cursor(), pending.sequence, reach),
                 Err(refusal) => self.refuse_as(refusal, pending.sequence, reach),
             },
+            Command::FieldList(..) => self.list(pending, reach),
             Command::InitDb(_) => {
                 self.settings = None;
                 self.pass(pending, Passing::default(), reach);
@@ -98,8 +100,12 @@ impl Protected {
             return;
         }
         self.refused = None;
+        let shows_warnings = texts::shows_warnings(text);
+        if !shows_warnings {
+            self.warned_of = None;
+        }
         if texts::is_frame(text) {
-            return match texts::shows_warnings(text) {
+            return match shows_warnings {
                 true => self.warn(pending, reach),
                 false => self.pass(pending, Passing::default(), reach),
             };
@@ -119,7 +125,7 @@ impl Protected {
                     Describing::new(*described, false, pending.sequence, self.size_max());
                 self.work = Work::Describing(Box::new(describing));
             }
-            Ok(Decision::Passes(_)) if texts::shows_warnings(text) => self.warn(pending, reach),
+            Ok(Decision::Passes(_)) if shows_warnings => self.warn(pending, reach),
             Ok(Decision::Passes(effects)) => self.pass_with(&effects, pending, None, reach),
             Ok(Decision::Loads(load, effects)) => self.load(load, &effects, pending, reach),
             Ok(Decision::Planned(plan)) if takes_steps(&plan) => {
@@ -139,10 +145,30 @@ impl Protected {
         }
     }
 
+    /// Asks the server for the columns of a table.
+    fn list(&mut self, pending: &Pending, reach: &mut Reach<'_>) {
+        self.begin();
+        let (Some(settings), Some(loaded)) = (&self.settings, self.view.loaded()) else {
+            return;
+        };
+        let listing = Listing::new(Arc::clone(loaded), settings.results, pending.sequence);
+        self.send(|out| out.extend_from_slice(&pending.payload), reach);
+        self.work = Work::Listing(Box::new(listing));
+    }
+
+    /// Forgets what the statement before was told.
+    fn begin(&mut self) {
+        self.refused = None;
+        self.warned_of = None;
+    }
+
     /// Shows what the server has said, without sealed values.
     fn warn(&mut self, pending: &Pending, reach: &mut Reach<'_>) {
         self.send(|out| out.extend_from_slice(&pending.payload), reach);
-        self.work = Work::Warned(Box::new(Warned::new(pending.sequence)));
+        self.work = Work::Warned(Box::new(Warned::new(
+            self.warned_of.clone(),
+            pending.sequence,
+        )));
     }
 
     /// Sends a statement for which the server asks for a file of the client.
@@ -234,7 +260,7 @@ impl Protected {
     }
 
     fn prepare(&mut self, text: &[u8], pending: &Pending, reach: &mut Reach<'_>) {
-        self.refused = None;
+        self.begin();
         self.statements.begin();
         let version = self.view.loaded().map_or(0, |loaded| loaded.version);
         let decided = self.decide(text);
@@ -277,7 +303,7 @@ impl Protected {
         pending: &Pending,
         reach: &mut Reach<'_>,
     ) -> Result<(), Refusal> {
-        self.refused = None;
+        self.begin();
         let head = Head::read(body)?;
         let number = self.statements.number(head.statement);
         if let Err(refusal) = self.statements.find(number) {
@@ -423,8 +449,8 @@ fn no_cursor() -> Refusal {
 fn not_with_rules() -> Refusal {
     Refusal::new(
         Reason::NotSupported,
-        "this command does not pass a proxy with rules; send a statement in its place (SHOW \
-         COLUMNS, CREATE DATABASE), and connect to the server itself for replication, cloning and \
+        "this command does not pass a proxy with rules; send a statement in its place (CREATE \
+         DATABASE), and connect to the server itself for replication, cloning and \
          bulk execution",
     )
 }

@@ -24,25 +24,53 @@ pub(super) fn sealed(output: &Output) -> Option<ColumnId> {
 /// # Errors
 /// It has: the plan, or the schema, is not right.
 pub(super) fn check_plain(column: &Column<'_>, schema: &Schema) -> Result<(), StatementError> {
+    match protected(column, schema) {
+        None => Ok(()),
+        Some(id) => Err(other_answer(
+            schema.column(id),
+            "the answer has it where it was not planned",
+        )),
+    }
+}
+
+/// The protected column that a column of an answer is by its own names.
+pub(super) fn protected(column: &Column<'_>, schema: &Schema) -> Option<ColumnId> {
     let folds = matches!(schema.dialect, Dialect::MySql(own) if own.folds_tables);
     let is_name = |own: &str, found: &[u8]| match folds {
         true => own.as_bytes().eq_ignore_ascii_case(found),
         false => own.as_bytes() == found,
     };
     let mut protected = schema.protected.iter();
-    let found = protected.find(|own| {
+    let found = protected.position(|own| {
         own.column
             .as_bytes()
             .eq_ignore_ascii_case(column.original_name)
             && is_name(&own.table, column.original_table)
             && is_name(&own.schema, column.schema)
     });
-    match found {
-        None => Ok(()),
-        Some(own) => Err(other_answer(
-            own,
-            "the answer has it where it was not planned",
-        )),
+    found.and_then(|index| u32::try_from(index).ok().map(ColumnId))
+}
+
+/// What the server says of the default of a column of a type that is `NOT NULL` and has none.
+pub(super) fn default_of(logical: LogicalType) -> String {
+    let with_digits = |zero: &str, digits: usize| match digits {
+        0 => zero.to_owned(),
+        digits => format!("{zero}.{}", "0".repeat(digits)),
+    };
+    match logical {
+        LogicalType::SmallInt
+        | LogicalType::Integer
+        | LogicalType::BigInt
+        | LogicalType::Double => "0".to_owned(),
+        LogicalType::Numeric(limits) => {
+            let scale = limits.map_or(0, |(_, scale)| scale);
+            with_digits("0", usize::try_from(scale).unwrap_or_default())
+        }
+        LogicalType::Date => "0000-00-00".to_owned(),
+        LogicalType::Timestamp(digits) => {
+            with_digits("0000-00-00 00:00:00", digits.unwrap_or_default().into())
+        }
+        _ => String::new(),
     }
 }
 

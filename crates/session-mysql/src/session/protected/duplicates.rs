@@ -13,6 +13,7 @@ use wire_mysql::answer::ErrorPacket;
 
 use super::fill::{self, Bound, Values};
 use super::settings::Settings;
+use super::statements::Bindings;
 use super::values::Opened;
 
 /// Letters of values in a message, at most.
@@ -20,8 +21,28 @@ const LETTERS_MAX: usize = 64;
 /// What MariaDB writes behind values that it has cut.
 const CUT: &str = "...";
 
+/// `ER_DUP_ENTRY`
+const DUPLICATE: u16 = 1062;
+
+/// What the client is told of a statement and the values that it was executed with. None: it is
+/// another error, or its values are not known.
+pub(super) fn said(
+    error: &ErrorPacket<'_>,
+    (plan, bindings): (&TextPlan, Option<&Bindings>),
+    settings: &Settings,
+) -> Option<Vec<u8>> {
+    if error.code != DUPLICATE {
+        return None;
+    }
+    let values = match bindings {
+        None => (Vec::new(), Vec::new()),
+        Some(bindings) => bindings.values().ok()?,
+    };
+    message(error, plan, &values, settings)
+}
+
 /// The message for the client. None: its values are not known.
-pub(super) fn message(
+fn message(
     error: &ErrorPacket<'_>,
     plan: &TextPlan,
     values: &Values<'_>,

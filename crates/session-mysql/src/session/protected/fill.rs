@@ -108,6 +108,9 @@ pub(super) fn constant(bound: &Bound<'_>) -> Result<String, StatementError> {
     );
     match bound.value {
         Value::Null => Ok("NULL".to_owned()),
+        // With an exponent it is in double precision, as the parameter is.
+        Value::Double(number) if number.is_finite() => Ok(format!("{number:e}")),
+        Value::Float(number) if number.is_finite() => Ok(format!("{:e}", f64::from(number))),
         Value::Bytes(bytes) if !is_binary && bytes.iter().all(is_plain) => {
             Ok(format!("'{}'", String::from_utf8_lossy(bytes)))
         }
@@ -115,7 +118,7 @@ pub(super) fn constant(bound: &Bound<'_>) -> Result<String, StatementError> {
             "a parameter of this type in the condition of an UPDATE that computes protected \
              columns",
         )
-        .hint("Find the row by whole numbers, or by texts of letters of ASCII.")),
+        .hint("Find the row by numbers, or by texts of letters of ASCII.")),
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use session_core::StatementError;
 use session_core::plans::TextPlan;
 use sql_plan::{Output, Plan};
-use wire_mysql::answer::{self, ErrorPacket};
+use wire_mysql::answer::{self, ErrorPacket, OkPacket};
 use wire_mysql::capabilities::Status;
 use wire_mysql::column::Column;
 use wire_mysql::packet::{self, Header};
@@ -21,10 +21,8 @@ use super::errors::{refusal, write_without_values};
 use super::settings::{Results, Settings};
 use super::statements::Bindings;
 use super::values::Opened;
+use super::warned::WarnedOf;
 use crate::refusal::{Reason, Refusal};
-
-/// `ER_DUP_ENTRY`
-const DUPLICATE: u16 = 1062;
 
 /// An answer that is due, and is not passed on as it is.
 #[derive(Debug)]
@@ -41,6 +39,8 @@ pub(super) struct Reply {
     pub(super) sequence: u8,
     /// A value did not open.
     pub(super) is_damaged: bool,
+    /// The server has warnings of the statement.
+    has_warnings: bool,
 }
 
 /// Columns of the answer to a plan. Empty: none has sealed values.
@@ -104,7 +104,16 @@ impl Reply {
             types: Vec::new(),
             sequence,
             is_damaged: false,
+            has_warnings: false,
         }
+    }
+
+    /// What the server has warnings of. None: it has none.
+    pub(super) fn warned_of(self) -> Option<WarnedOf> {
+        self.has_warnings.then_some(WarnedOf {
+            plan: self.plan,
+            bindings: self.bindings,
+        })
     }
 
     /// Takes a payload of the server, and writes what the client gets. Gives whether it was the
@@ -129,6 +138,9 @@ impl Reply {
                 let next = self.step.read(payload, capabilities, status)?;
                 if let Some(Step::Columns(count)) = next {
                     check_count(count, &self.plan)?;
+                }
+                if self.step == Step::Result && first == Some(answer::OK) {
+                    self.has_warnings = OkPacket::read(payload, capabilities)?.warnings > 0;
                 }
                 packet::write_bytes(payload, &mut self.sequence, out);
                 next
@@ -160,17 +172,9 @@ impl Reply {
         out: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
         let error = ErrorPacket::read(payload)?;
-        let none = || (Vec::new(), Vec::new());
-        let values = self
-            .bindings
-            .as_ref()
-            .map_or_else(|| Ok(none()), Bindings::values);
-        let said = match (error.code, settings, values) {
-            (DUPLICATE, Some(settings), Ok(values)) => {
-                duplicates::message(&error, &self.plan, &values, settings)
-            }
-            _ => None,
-        };
+        let said = settings.and_then(|settings| {
+            duplicates::said(&error, (&self.plan, self.bindings.as_ref()), settings)
+        });
         match said {
             None => write_without_values(payload, &mut self.sequence, out)?,
             Some(message) => {

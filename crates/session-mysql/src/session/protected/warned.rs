@@ -1,5 +1,8 @@
 //! The answer to `SHOW WARNINGS`: messages of the server quote what is stored, which may be sealed.
 
+use std::sync::Arc;
+
+use session_core::plans::TextPlan;
 use wire_mysql::answer::{self, ErrorPacket};
 use wire_mysql::capabilities::Status;
 use wire_mysql::packet::{self, Header};
@@ -7,15 +10,27 @@ use wire_mysql::row::{TextRow, write_text};
 use wire_mysql::{Capabilities, Malformed};
 
 use super::super::answers::{Need, Step, need};
-use super::errors;
+use super::settings::Settings;
+use super::statements::Bindings;
+use super::{duplicates, errors};
 use crate::refusal::Refusal;
 
 /// Level, code and message.
 const WIDTH: usize = 3;
 
+/// A statement of which the server has warnings.
+#[derive(Debug)]
+pub(super) struct WarnedOf {
+    pub(super) plan: Arc<TextPlan>,
+    /// The values of a prepared statement.
+    pub(super) bindings: Option<Bindings>,
+}
+
 /// An answer that is due.
 #[derive(Debug)]
 pub(super) struct Warned {
+    /// None: it is not known, or had no sealed values.
+    of: Option<Arc<WarnedOf>>,
     step: Step,
     width: usize,
     /// The number of the client's next packet.
@@ -23,8 +38,9 @@ pub(super) struct Warned {
 }
 
 impl Warned {
-    pub(super) fn new(sequence: u8) -> Self {
+    pub(super) fn new(of: Option<Arc<WarnedOf>>, sequence: u8) -> Self {
         Self {
+            of,
             step: Step::Result,
             width: 0,
             sequence,
@@ -39,7 +55,7 @@ impl Warned {
     pub(super) fn take(
         &mut self,
         (header, payload): (Header, &[u8]),
-        (capabilities, status): (Capabilities, &mut Status),
+        (capabilities, status, settings): (Capabilities, &mut Status, &Option<Settings>),
         out: &mut Vec<u8>,
     ) -> Result<bool, Refusal> {
         let first = payload.first().copied();
@@ -50,7 +66,7 @@ impl Warned {
                 let row = TextRow::read(payload, WIDTH)?;
                 let mut values: Vec<Option<Vec<u8>>> =
                     row.iter().map(|value| value.map(<[u8]>::to_vec)).collect();
-                without_sealed(&mut values);
+                self.without_sealed(&mut values, settings.as_ref());
                 packet::write(&mut self.sequence, out, |out| {
                     values
                         .iter()
@@ -77,22 +93,27 @@ impl Warned {
             }
         }
     }
-}
 
-/// Takes sealed values out of the message of a row.
-fn without_sealed(values: &mut [Option<Vec<u8>>]) {
-    let [_, Some(code), Some(message)] = values else {
-        return;
-    };
-    let code = std::str::from_utf8(code)
-        .ok()
-        .and_then(|code| code.parse().ok());
-    let error = ErrorPacket {
-        code: code.unwrap_or_default(),
-        state: None,
-        message,
-    };
-    if errors::may_be_sealed(message) {
-        *message = errors::without_values(&error);
+    /// Takes sealed values out of the message of a row. That a key is there twice is said with the
+    /// client's values, if they are known.
+    fn without_sealed(&self, values: &mut [Option<Vec<u8>>], settings: Option<&Settings>) {
+        let [_, Some(code), Some(message)] = values else {
+            return;
+        };
+        let code = std::str::from_utf8(code)
+            .ok()
+            .and_then(|code| code.parse().ok());
+        let error = ErrorPacket {
+            code: code.unwrap_or_default(),
+            state: None,
+            message,
+        };
+        if errors::may_be_sealed(message) {
+            let of = self.of.as_deref().zip(settings);
+            let said = of.and_then(|(of, settings)| {
+                duplicates::said(&error, (&of.plan, of.bindings.as_ref()), settings)
+            });
+            *message = said.unwrap_or_else(|| errors::without_values(&error));
+        }
     }
 }

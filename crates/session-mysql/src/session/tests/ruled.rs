@@ -351,8 +351,7 @@ fn commands_wait_for_the_one_before() {
 fn commands_that_cannot_be_followed_are_refused() {
     let mut played = known(SERVER);
     for command in [
-        &b"\x04person\0"[..],
-        b"\x05person",
+        &b"\x05person"[..],
         b"\x06shop",
         b"\x12\0",
         b"\xfa\x01\0\0\0\0\0",

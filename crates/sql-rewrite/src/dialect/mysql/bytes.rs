@@ -11,13 +11,52 @@ use super::MySql;
 
 /// The character set that a text of bytes has.
 pub(crate) const INTRODUCER: &str = "_binary";
-/// Stands before bytes whose meaning depends on what is beside them (`x'00'`, `0x00`). No text has
-/// it: a plain form with it is never sent.
-pub(super) const BARE: &str = "_strongroom_bare";
+/// Stand in the plain form before bytes whose meaning depends on what is beside them. For MariaDB
+/// `x'00'` is a text also beside a number, and `0x00` a number there: each is sent as it came.
+pub(super) const BARE_TEXT: &str = "_strongroom_text";
+pub(super) const BARE_NUMBER: &str = "_strongroom_number";
 
-/// Whether a prefix introduces bytes whose meaning depends on nothing beside them.
-pub(crate) fn is_introduced(prefix: &Ident) -> bool {
-    prefix.value == INTRODUCER
+/// Whether a prefix is that of bytes in the plain form.
+pub(crate) fn is_prefix(prefix: &Ident) -> bool {
+    [INTRODUCER, BARE_TEXT, BARE_NUMBER].contains(&prefix.value.as_str())
+}
+
+/// A part of a statement in the plain form, with bare bytes as they came.
+pub(super) fn as_they_came(text: String) -> String {
+    if ![BARE_TEXT, BARE_NUMBER]
+        .iter()
+        .any(|own| text.contains(own))
+    {
+        return text;
+    }
+    // The plain form has no comments, names in backticks, and backslashes that are letters.
+    let plain = MySql {
+        ansi_quotes: true,
+        plain_backslashes: true,
+        ..MySql::default()
+    };
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(end) = part_end(text.as_bytes(), at, plain) {
+        let behind = text[end..].strip_prefix(" X'");
+        let digits = behind.and_then(|behind| behind.split_once('\'').map(|(digits, _)| digits));
+        match (&text[at..end], digits) {
+            (BARE_TEXT, Some(digits)) => {
+                out.push_str(&format!("X'{digits}'"));
+                at = end + digits.len() + 4;
+            }
+            (BARE_NUMBER, Some(digits)) => {
+                out.push_str(&format!("0x{digits}"));
+                at = end + digits.len() + 4;
+            }
+            (other, _) => {
+                out.push_str(other);
+                at = end;
+            }
+        }
+    }
+    out.push_str(&text[at..]);
+    out
 }
 
 /// The text of a client in UTF-8, with each text of bytes in hexadecimal. None: other parts of it

@@ -376,7 +376,11 @@ impl Reader<'_> {
             self.push(Kind::Bytes, size, value, is_apart);
             return Ok(());
         }
-        let value = format!("{} X'{digits}'", bytes::BARE);
+        let bare = match end.is_empty() {
+            true => bytes::BARE_NUMBER,
+            false => bytes::BARE_TEXT,
+        };
+        let value = format!("{bare} X'{digits}'");
         self.check_is_value(is_apart)?;
         self.push(Kind::Bytes, size, value, is_apart);
         Ok(())
@@ -562,6 +566,7 @@ pub(crate) fn plain(text: &str, dialect: MySql) -> Result<String, Unread> {
 /// A part of a printed tree as the server reads it: in texts of the plain form backslashes are
 /// themselves.
 pub(crate) fn for_server(text: String, dialect: MySql) -> String {
+    let text = bytes::as_they_came(text);
     match dialect.plain_backslashes || !text.contains('\\') {
         // Names have no backslash: see `names::quote`.
         true => text,

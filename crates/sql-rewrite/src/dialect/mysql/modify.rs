@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use column_value::LogicalType;
 use sqlparser::ast::{
     AssignmentTarget, BinaryOperator as B, Expr, Ident, LimitClause, Query, SelectItem, SetExpr,
-    Statement, TableFactor, Update, Value,
+    Statement, TableFactor, Update, Value, visit_expressions,
 };
 
 use crate::analysis::{Analysis, Constant, Relation, Scope, output_list, template};
@@ -315,9 +315,13 @@ fn check_key(
                 let found = column(left, right).or_else(|| column(right, left));
                 given.extend(found.and_then(|name| table.position(&name)));
             }
-            // Where no row has been read, the server may know from it that none is written before
-            // it looks (`n >= 5 AND n <=> ''`), and says less of it: no count of matched rows.
-            _ => return Err(more_than_equality(table)),
+            // Where no row has been read, the server may know from a condition on the columns of
+            // new values that none is written before it looks (`n >= 5 AND n <=> ''`), and says
+            // less of it: no count of matched rows.
+            other if mentions(other, table, computed, analysis) => {
+                return Err(more_than_equality(table));
+            }
+            _ => {}
         }
     }
     let is_computed = |index: &usize| {
@@ -344,6 +348,28 @@ fn check_key(
              new values as parameters.",
         )),
     }
+}
+
+/// Whether a condition has one of these columns.
+fn mentions(condition: &Expr, table: &Table, columns: &[ColumnId], analysis: &Analysis) -> bool {
+    let dialect = analysis.dialect();
+    let is_one = |name: &Ident| {
+        let index = table.position(&dialect.fold(name));
+        let column = index.and_then(|index| table.columns[index].protected);
+        column.is_some_and(|own| columns.contains(&own))
+    };
+    let found = visit_expressions(condition, |part| {
+        let is_one = match part {
+            Expr::Identifier(name) => is_one(name),
+            Expr::CompoundIdentifier(parts) => parts.last().is_some_and(is_one),
+            _ => false,
+        };
+        match is_one {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    });
+    found.is_break()
 }
 
 /// Adds the condition that the row still has the values that were read.
@@ -374,8 +400,8 @@ fn if_unchanged(update: &mut Update, name: &str, columns: &[ColumnId], analysis:
 fn more_than_equality(table: &Table) -> Refusal {
     refuse(format!(
         "the new value of a protected column of {} is computed from the old one, and the \
-         condition has more than comparisons of columns with constants for equality",
+         condition has more of it than a comparison with a constant for equality",
         table.name
     ))
-    .with_hint("Leave the rest of the condition out, or read the row first.")
+    .with_hint("Leave that part of the condition out, or read the row with FOR UPDATE first.")
 }

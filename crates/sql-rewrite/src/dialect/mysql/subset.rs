@@ -430,7 +430,7 @@ fn of_operand(value: &Expr) -> Checked {
 fn is_bytes(prefix: &Ident, value: &Expr) -> bool {
     let is_hexadecimal = matches!(value, Expr::Value(value)
         if matches!(value.value, Value::HexStringLiteral(_)));
-    is_hexadecimal && [bytes::INTRODUCER, bytes::BARE].contains(&prefix.value.as_str())
+    is_hexadecimal && bytes::is_prefix(prefix)
 }
 
 fn of_function(function: &Function) -> Checked {

@@ -235,6 +235,7 @@ fn what_is_read_is_opened() {
         &[OPENED],
     );
     assert_proved("SELECT COUNT(name) AS c FROM person", &[]);
+    assert_proved("DELETE FROM person WHERE id = 0x41", &[]);
     for (text, outputs) in [
         ("SELECT * FROM person", &[][..]),
         ("SELECT * FROM person", &[PLAIN, OPENED, PLAIN]),
@@ -277,7 +278,7 @@ fn only_what_the_server_reads_so_is_proved() {
         "UPDATE person SET id = 1 /*! , name = 'x' */",
         "UPDATE person SET id = 1; UPDATE person SET name = 'x'",
         "UPDATE person SET id = 1 WHERE id = \"x\" \"y\"",
-        "DELETE FROM person WHERE id = 0x41",
+        "DELETE FROM person WHERE name = 0x41",
     ] {
         assert_refused(text, &[]);
     }
