@@ -106,10 +106,12 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "wire-postgres",
         ],
     ),
+    ("finisher-core", &["session-core", "sqlstate"]),
     (
         "finisher-postgres",
         &[
             "column-value",
+            "finisher-core",
             "session-core",
             "session-postgres",
             "sql-rewrite",
