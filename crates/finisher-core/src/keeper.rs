@@ -27,7 +27,7 @@ use std::thread::{self, JoinHandle};
 use crate::folder::{Owner, PrivateFolder};
 
 /// Arguments: the folder, the command that makes and runs the server, its signal to end at once,
-/// and arguments of that command. The command ends with the server in its own place (`exec`), behind
+/// and arguments of that command. The command ends with the server in its place (`exec`), behind
 /// `$end_with_keeper`.
 const SCRIPT: &str = r#"
 ulimit -c 0

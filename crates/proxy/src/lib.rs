@@ -9,10 +9,12 @@
 mod cancel;
 mod connection;
 mod counters;
+mod finishers;
 mod listener;
 mod logins;
 mod metrics;
 mod mysql;
+mod mysql_session;
 mod places;
 mod postgres;
 pub mod process;

@@ -8,8 +8,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use configuration::{Config, Protocol, Upstream};
-use session_core::Outbox;
+use configuration::{Config, FinishEngine, Protocol, Upstream};
 use session_core::counters::add;
 use session_mysql::{ClientLeg, Reason, Refusal, ServerLeg, Session, Terms, front};
 use sql_rewrite::SchemaError;
@@ -23,6 +22,7 @@ use wire_mysql::login::{First, Login};
 use wire_mysql::packet::{self, HEADER_SIZE, Header, PacketError};
 
 use crate::connection::{self, LINGER};
+use crate::mysql_session::Mysql;
 use crate::places::ClientPlace;
 use crate::shared::Shared;
 use crate::stream::Stream;
@@ -37,6 +37,9 @@ pub enum UnsupportedError {
     /// A part that needs the protocol of PostgreSQL.
     #[error("{0} is for PostgreSQL alone: remove it, or protocol = \"mysql\"")]
     Part(&'static str),
+    /// A finisher of another product.
+    #[error("[finish] engine = \"mariadb\" is for MariaDB alone: use engine = \"postgres\"")]
+    Engine,
     /// A socket by its folder.
     #[error(
         "{0} must be the path of the socket itself, as /run/mysqld/mysqld.sock: MySQL gives \
@@ -57,14 +60,22 @@ fn in_lines(errors: &[SchemaError]) -> String {
 pub fn check(config: &Config) -> Result<(), UnsupportedError> {
     let proxy = &config.proxy;
     if proxy.protocol != Protocol::Mysql {
-        return Ok(());
+        let engine = config.finish.as_ref().map(|finish| finish.engine);
+        return match engine {
+            Some(FinishEngine::MariaDb) => Err(UnsupportedError::Engine),
+            _ => Ok(()),
+        };
     }
     let errors = check_rules(&config.columns);
     if !errors.is_empty() {
         return Err(UnsupportedError::Rules(errors));
     }
+    let engine = config.finish.as_ref().map(|finish| finish.engine);
     for (is_there, part) in [
-        (config.finish.is_some(), "[finish]"),
+        (
+            engine == Some(FinishEngine::Postgres),
+            "[finish] engine = \"postgres\" (there is engine = \"mariadb\")",
+        ),
         (proxy.watch.is_some(), "[proxy.watch]"),
         (proxy.logins.is_some(), "logins"),
         (proxy.logins_only, "logins_only"),
@@ -136,6 +147,7 @@ pub async fn serve(client: Stream, shared: Arc<Shared>) {
         Ok((session, server, _place)) => {
             let client = front.client.take();
             if let Some(client) = client {
+                let session = Mysql::new(session, Arc::clone(&shared));
                 connection::drive(session, (client, server), shared, deadline).await;
             }
         }
@@ -350,58 +362,4 @@ async fn read_payload(stream: &mut Stream, expected: u8) -> io::Result<Vec<u8>> 
     let mut payload = vec![0; header.length];
     stream.read_exact(&mut payload).await?;
     Ok(payload)
-}
-
-impl connection::Session for Session {
-    fn client_bytes(&mut self, bytes: &[u8]) {
-        self.client_bytes(bytes);
-    }
-
-    fn server_bytes(&mut self, bytes: &[u8]) {
-        self.server_bytes(bytes);
-    }
-
-    fn client_closed(&mut self) {
-        self.client_closed();
-    }
-
-    fn server_closed(&mut self) {
-        self.server_closed();
-    }
-
-    fn start_timed_out(&mut self) {
-        self.start_timed_out();
-    }
-
-    fn drain(&mut self, at_once: bool) {
-        self.drain(at_once);
-    }
-
-    fn wants_client(&self) -> bool {
-        self.wants_client()
-    }
-
-    fn wants_server(&self) -> bool {
-        self.wants_server()
-    }
-
-    fn has_begun(&self) -> bool {
-        self.has_begun()
-    }
-
-    fn has_ended(&self) -> bool {
-        self.has_ended()
-    }
-
-    fn client_erred(&self) -> bool {
-        self.client_erred()
-    }
-
-    fn to_client(&mut self) -> &mut Outbox {
-        &mut self.to_client
-    }
-
-    fn to_server(&mut self) -> &mut Outbox {
-        &mut self.to_server
-    }
 }

@@ -9,6 +9,5 @@ pub mod copy;
 pub mod finisher;
 mod server_types;
 mod session;
-mod wiped;
 
 pub use session::{ServerKey, Session, Terms, WAITING_MAX};

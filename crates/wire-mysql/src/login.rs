@@ -136,6 +136,19 @@ impl<'a> Login<'a> {
         })
     }
 
+    /// A login of this user, with a method and its answer to the nonce.
+    pub fn new(head: Head, user: &'a [u8], (plugin, answer): (&'a [u8], &'a [u8])) -> Self {
+        Self {
+            head,
+            user,
+            answer,
+            database: None,
+            plugin,
+            attributes: None,
+            compression_level: None,
+        }
+    }
+
     /// Names and values of the client's attributes.
     pub fn attributes(&self) -> Attributes<'a> {
         Attributes {

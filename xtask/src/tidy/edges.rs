@@ -108,6 +108,16 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ),
     ("finisher-core", &["session-core", "sqlstate"]),
     (
+        "finisher-mysql",
+        &[
+            "finisher-core",
+            "session-core",
+            "session-mysql",
+            "sqlstate",
+            "wire-mysql",
+        ],
+    ),
+    (
         "finisher-postgres",
         &[
             "column-value",
@@ -128,6 +138,8 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         &[
             "configuration",
             "crypto",
+            "finisher-core",
+            "finisher-mysql",
             "finisher-postgres",
             "keyring",
             "session-core",

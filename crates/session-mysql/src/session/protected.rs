@@ -21,10 +21,12 @@ use wire_mysql::capabilities::Status;
 use wire_mysql::column::Column;
 use wire_mysql::command::{Command, kind, write_text};
 use wire_mysql::packet::{self, Header};
+use zeroize::Zeroizing;
 
 use super::answers::{Course, Due, Step, course};
 use super::check_sequence;
 use super::several::Several;
+use crate::finisher::FinisherRequest;
 use crate::refusal::Refusal;
 
 mod carried;
@@ -34,6 +36,8 @@ mod duplicates;
 mod errors;
 mod fetching;
 mod fill;
+mod filled;
+mod filling;
 mod finishing;
 mod modifying;
 mod preparing;
@@ -47,6 +51,7 @@ mod view;
 mod warnings;
 
 use describing::Describing;
+use filling::Filling;
 use finishing::Finishing;
 use modifying::{Modifying, Taken};
 use preparing::Preparing;
@@ -93,6 +98,8 @@ enum Work {
     Modifying(Box<Modifying>),
     /// The rows of a query that the proxy finishes.
     Finishing(Box<Finishing>),
+    /// The rows of a query that the finisher answers, or its answer.
+    Filling(Box<Filling>),
     /// The answer to a statement that shows how a protected table is declared.
     Describing(Box<Describing>),
 }
@@ -116,6 +123,10 @@ pub(super) struct Protected {
     pending: Option<Pending>,
     /// The proxy refused the last statement.
     refused: Option<Refusal>,
+    /// Rows of `SHOW WARNINGS` of the last statement, which the finisher has answered.
+    warned: Vec<Zeroizing<Vec<u8>>>,
+    /// A question to the finisher that nobody has taken yet.
+    request: Option<Box<FinisherRequest>>,
     /// What follows the statement that is carried out in its text, and the number of the packet
     /// with which the answer begins.
     rest: Option<(Vec<u8>, u8)>,
@@ -147,6 +158,8 @@ impl Protected {
             work: Work::Nothing,
             pending: None,
             refused: None,
+            warned: Vec::new(),
+            request: None,
             rest: None,
             several: None,
             sends_several: None,
@@ -182,6 +195,7 @@ impl Protected {
                 | Work::Preparing(_)
                 | Work::Modifying(_)
                 | Work::Finishing(_)
+                | Work::Filling(_)
                 | Work::Describing(_)
         )
     }
@@ -193,6 +207,7 @@ impl Protected {
             Work::Preparing(preparing) => Some(preparing.sequence),
             Work::Modifying(modifying) => Some(modifying.sequence),
             Work::Finishing(finishing) => Some(finishing.sequence),
+            Work::Filling(filling) => Some(filling.sequence),
             Work::Describing(describing) => Some(describing.sequence),
             Work::Nothing | Work::Asking(_) | Work::Passing(_) => {
                 self.pending.as_ref().map(|pending| pending.sequence)
@@ -204,7 +219,13 @@ impl Protected {
     pub(super) fn reset(&mut self) {
         self.settings = None;
         self.statements.clear();
+        self.forget_warnings();
+    }
+
+    /// Forgets what was said of the last statement.
+    fn forget_warnings(&mut self) {
         self.refused = None;
+        self.warned = Vec::new();
     }
 
     /// Takes a command of the client.
@@ -331,6 +352,7 @@ impl Protected {
                 Ok(())
             }
             Work::Modifying(_) | Work::Finishing(_) => self.stepped(packet, reach),
+            Work::Filling(_) => self.filled(packet, reach),
         }
     }
 
@@ -476,6 +498,7 @@ impl Protected {
             | Work::Preparing(_)
             | Work::Modifying(_)
             | Work::Finishing(_)
+            | Work::Filling(_)
             | Work::Describing(_) => false,
         };
         if changes_schema {
@@ -483,6 +506,7 @@ impl Protected {
         }
         self.work = Work::Nothing;
         self.pending = None;
+        self.request = None;
     }
 
     /// Answers a command with an error.

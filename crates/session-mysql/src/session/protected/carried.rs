@@ -13,11 +13,12 @@ use wire_mysql::execute::Head;
 
 use super::describing::Describing;
 use super::fill::{self, Made};
+use super::filling::Asked;
 use super::finishing::{Finishing, finish_of};
 use super::modifying::{Modifying, takes_steps};
 use super::preparing::Preparing;
 use super::reply::Reply;
-use super::statements::{Bindings, Kind, Prepared, translated};
+use super::statements::{Bindings, Kind, Prepared, tables_of, translated};
 use super::texts::{self, Decision};
 use super::warnings;
 use super::{Passing, Pending, Protected, Reach, Work};
@@ -93,7 +94,11 @@ impl Protected {
             warnings::write(refused, pending.sequence, reach);
             return;
         }
-        self.refused = None;
+        if texts::asks_for_warnings(text) && !self.warned.is_empty() {
+            warnings::write_rows(&self.warned, pending.sequence, reach);
+            return;
+        }
+        self.forget_warnings();
         if texts::is_frame(text) {
             return self.pass(pending, Passing::default(), reach);
         }
@@ -115,6 +120,9 @@ impl Protected {
             Ok(Decision::Passes(effects)) => self.pass_with(&effects, pending, None, reach),
             Ok(Decision::Planned(plan)) if takes_steps(&plan) => {
                 self.take_steps((plan, None), pending.sequence, reach);
+            }
+            Ok(Decision::Planned(plan)) if tables_of(&plan).is_some() => {
+                self.fill((plan, text, Asked::Text), pending.sequence, reach);
             }
             Ok(Decision::Planned(plan)) => {
                 let own = translated(&plan).ok_or_else(StatementError::other_plan);
@@ -178,7 +186,7 @@ impl Protected {
     }
 
     fn prepare(&mut self, text: &[u8], pending: &Pending, reach: &mut Reach<'_>) {
-        self.refused = None;
+        self.forget_warnings();
         self.statements.begin();
         let version = self.view.loaded().map_or(0, |loaded| loaded.version);
         let decided = self.decide(text);
@@ -191,6 +199,9 @@ impl Protected {
             Ok(Decision::Passes(effects)) => {
                 let prepared = Prepared::new(text, Kind::Passes(effects.clone()), version);
                 self.pass_with(&effects, pending, Some(prepared), reach);
+            }
+            Ok(Decision::Planned(plan)) if tables_of(&plan).is_some() => {
+                self.fill((plan, text, Asked::Prepare), pending.sequence, reach);
             }
             Ok(Decision::Planned(plan)) => {
                 let (Some(own), Some(settings)) = (translated(&plan), &self.settings) else {
@@ -216,7 +227,7 @@ impl Protected {
         pending: &Pending,
         reach: &mut Reach<'_>,
     ) -> Result<(), Refusal> {
-        self.refused = None;
+        self.forget_warnings();
         let head = Head::read(body)?;
         let number = self.statements.number(head.statement);
         if let Err(refusal) = self.statements.find(number) {
@@ -239,7 +250,7 @@ impl Protected {
                 self.show(described, pending, reach);
                 return Ok(());
             }
-            Kind::Planned(plan, _) => Arc::clone(plan),
+            Kind::Planned(plan, _) | Kind::Filled(plan) => Arc::clone(plan),
         };
         let Some(settings) = &self.settings else {
             return Ok(());
@@ -251,6 +262,15 @@ impl Protected {
                 return Ok(());
             }
         };
+        if tables_of(&plan).is_some() {
+            let text = prepared.text.clone();
+            self.fill(
+                (plan, &text, Asked::Execute(bindings)),
+                pending.sequence,
+                reach,
+            );
+            return Ok(());
+        }
         if takes_steps(&plan) {
             self.take_steps((plan, Some(bindings)), pending.sequence, reach);
             return Ok(());
@@ -331,6 +351,7 @@ impl Protected {
         match (&mut prepared.kind, decided) {
             (Kind::Passes(_), Decision::Passes(_)) => {}
             (Kind::Described(own), Decision::Described(now)) => *own = now,
+            (Kind::Filled(own), Decision::Planned(now)) if tables_of(&now).is_some() => *own = now,
             (Kind::Planned(own, _), Decision::Planned(now)) if now.means_the_same(own) => {
                 *own = now
             }
