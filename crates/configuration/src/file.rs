@@ -74,6 +74,9 @@ impl FinishConfig {
 pub enum FinishEngine {
     /// PostgreSQL of the server's own major version, as a child of the proxy.
     Postgres,
+    /// MariaDB of the server's own version, as a child of the proxy.
+    #[serde(rename = "mariadb")]
+    MariaDb,
     /// Nothing does.
     None,
 }

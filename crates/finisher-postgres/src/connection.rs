@@ -7,7 +7,6 @@
 
 mod input;
 mod settings;
-mod socket;
 mod statements;
 
 use std::io;
@@ -15,6 +14,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 
+use finisher_core::{Socket, broken, is_silent};
 use session_core::{Fault, StatementError};
 use session_postgres::finisher::{
     Described, FinisherAnswer, FinisherExecution, FinisherRequest, FinisherRows,
@@ -23,12 +23,10 @@ use sqlstate::SqlState;
 use wire_postgres::{Malformed, backend, frontend, startup};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::error::broken;
 use crate::lacking::Lacking;
 use crate::order::{OrderCheck, TELL_TREES};
 use input::{Input, InputError, Message};
 use settings::Settings;
-use socket::Socket;
 use statements::{Statement, Statements};
 
 /// Limit of a row outside of answers, which have limits of their own.
@@ -81,7 +79,7 @@ struct Own {
 impl Kept {
     /// Has the current runtime watch it. None: the server has ended it.
     pub(crate) fn resume(self) -> Option<Connection> {
-        if !socket::is_silent(&self.socket) {
+        if !is_silent(&self.socket) {
             return None;
         }
         let socket = Socket::new(self.socket).ok()?;

@@ -4,6 +4,7 @@
 //! needs another number, nor does an array, which has the number of its elements' type in it.
 
 use column_value::{EnumType, KnownEnum, OpaqueType};
+use finisher_core::HostError;
 
 use crate::connection::Connection;
 use crate::error::FinisherError;
@@ -42,7 +43,7 @@ async fn create_one(
     let rows = owner.simple(&sql).await.map_err(refused)?;
     let mut numbers = rows.into_iter().flatten().flatten();
     let (Some(oid), Some(array)) = (numbers.next(), numbers.next()) else {
-        return Err(FinisherError::Late);
+        return Err(HostError::Late.into());
     };
     let sql = renumbered((&oid, &array), (known.oid, known.array_oid));
     owner.simple(&sql).await.map_err(refused)?;

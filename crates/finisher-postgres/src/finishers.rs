@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use finisher_core::{Busy, FinisherCounters};
 use session_core::StatementError;
 use session_core::counters::add;
 use session_postgres::finisher::{FinisherAnswer, FinisherKind, FinisherRequest};
 
 use crate::connection::{Connection, Failure};
-use crate::counters::{Busy, FinisherCounters};
 use crate::error::FinisherError;
 use crate::options::FinisherOptions;
-use crate::pool::Pool;
+use crate::pool::{self, Pool};
 use crate::programs::Programs;
 use crate::server::Server;
 
@@ -122,7 +122,7 @@ impl Inner {
         check(request)?;
         let _place = self.pool.place().await;
         let _busy = Busy::new(&self.counters);
-        if let Some(mut connection) = self.pool.take(request) {
+        if let Some(mut connection) = pool::take(&self.pool, request) {
             let answer = connection.answer(request).await;
             // A kept connection may have broken unseen. A query changes nothing: it is asked again.
             if !matches!(answer, Err(Failure::Gone(_))) {
@@ -146,7 +146,7 @@ impl Inner {
         answer: Result<FinisherAnswer, Failure>,
     ) -> Result<FinisherAnswer, StatementError> {
         if matches!(answer, Ok(_) | Err(Failure::Query(_))) {
-            self.pool.keep(&request.kind, connection);
+            pool::keep(&self.pool, &request.kind, connection);
         }
         answer.map_err(|failure| match failure {
             Failure::Query(error) | Failure::Last(error) => error,

@@ -3,7 +3,7 @@
 //! rows out.
 //!
 //! - A server is started on the first question for its major version (`server`), in a folder of its
-//!   own in memory (`folder`), and ends with this process however that ends (`keeper`).
+//!   own in memory, and ends with this process however that ends (`finisher-core`).
 //! - It has a database for each locale and each set of enumerations (`enums`) and of PostgreSQL's
 //!   own extensions (`extensions`) that a client's database has, and a role that may call functions
 //!   which compute, and do nothing else (`walls`).
@@ -22,13 +22,10 @@
 #![forbid(unsafe_code)]
 
 mod connection;
-mod counters;
 mod enums;
 mod error;
 mod extensions;
 mod finishers;
-mod folder;
-mod keeper;
 mod lacking;
 mod options;
 mod order;
@@ -37,6 +34,6 @@ mod programs;
 mod server;
 mod walls;
 
-pub use counters::FinisherCounters;
+pub use finisher_core::FinisherCounters;
 pub use finishers::Finishers;
 pub use options::{FinisherOptions, Memory};

@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use finisher_core::{
+    FinisherCounters, HostError, Keeper, Owner, Place, PrivateFolder, SOCKET_PATH_SIZE_MAX, Start,
+};
 use session_core::counters::add;
 use session_postgres::finisher::FinisherKind;
 use tokio::sync::{Mutex, OwnedMutexGuard};
@@ -12,12 +15,9 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use crate::connection::{Connection, Failure};
-use crate::counters::FinisherCounters;
 use crate::enums;
 use crate::error::FinisherError;
 use crate::extensions;
-use crate::folder::{Owner, Place, PrivateFolder};
-use crate::keeper::{Keeper, Start};
 use crate::lacking::Lacking;
 use crate::options::FinisherOptions;
 use crate::order::OrderCheck;
@@ -25,8 +25,14 @@ use crate::walls;
 
 /// The name that the server gives its socket, by its port.
 const SOCKET: &str = ".s.PGSQL.5432";
-/// What the systems accept as the path of a socket is a little more.
-const SOCKET_PATH_SIZE_MAX: usize = 100;
+/// Arguments: the folder of the programs, options of the server.
+const COMMAND: &str = r#"
+programs=$1
+shift
+"$programs/initdb" --pgdata="$folder/data" --username=strongroom_owner --encoding=UTF8 \
+    --locale=C --auth-local=peer --auth-host=reject --no-sync --wal-segsize=1 >/dev/null &&
+    exec $end_with_keeper "$programs/postgres" -D "$folder/data" "$@"
+"#;
 /// What failed is not tried again at once: questions may come by thousands.
 const FAILURE_PAUSE: Duration = Duration::from_secs(5);
 /// Databases at a time: each takes 8 MB of memory. A change of the enumerations or extensions of a
@@ -120,7 +126,7 @@ impl Server {
         }
         let (shared, kind) = (Arc::clone(&self.shared), Arc::clone(kind));
         let made = tokio::spawn(async move { shared.make(state, &kind).await });
-        let stopped = |_| Arc::new(FinisherError::Late);
+        let stopped = |_| Arc::new(HostError::Late.into());
         made.await.map_err(stopped)?
     }
 
@@ -217,7 +223,7 @@ impl Shared {
             }
         }
         let Some(running) = &mut state.running else {
-            return Err(Arc::new(FinisherError::Late));
+            return Err(Arc::new(HostError::Late.into()));
         };
         if let Some((when, error)) = running.failed.get(kind)
             && when.elapsed() < FAILURE_PAUSE
@@ -237,7 +243,7 @@ impl Shared {
     async fn start(self: &Arc<Self>) -> Result<Running, FinisherError> {
         let shared = Arc::clone(self);
         let begun = spawn_blocking(move || shared.begin()).await;
-        let (keeper, socket) = begun.map_err(|_| FinisherError::Late)??;
+        let (keeper, socket) = begun.map_err(|_| HostError::Late)??;
         let mut owner = self.wait_until_ready(&keeper, &socket).await?;
         walls::set_up_server(&mut owner).await?;
         keeper.ready();
@@ -259,7 +265,7 @@ impl Shared {
         let folder = PrivateFolder::create(&place, &owner)?;
         let socket = folder.path().join(SOCKET);
         if socket.as_os_str().len() > SOCKET_PATH_SIZE_MAX {
-            return Err(FinisherError::LongPath { path: socket });
+            return Err(HostError::LongPath { path: socket }.into());
         }
         let access = folder.write("pg_hba.conf", &walls::access())?;
         let identities = folder.write("pg_ident.conf", &walls::identities(&owner.name))?;
@@ -270,13 +276,19 @@ impl Shared {
             ("ident_file", identities.as_path()),
         ];
         settings.extend(named.map(|(name, path)| (name, path.display().to_string())));
+        let mut arguments = vec![self.programs.clone().into_os_string()];
+        for (name, value) in settings {
+            arguments.extend(["-c".into(), format!("{name}={value}").into()]);
+        }
         let start = Start {
             owner: &owner,
-            programs: &self.programs,
+            command: COMMAND,
+            // It ends its children, and writes nothing more.
+            signal: "QUIT",
+            arguments,
             locales: self.options.locales.as_deref(),
-            settings: &settings,
         };
-        let keeper = Keeper::start(folder, &start).map_err(FinisherError::Keeper)?;
+        let keeper = Keeper::start(folder, &start).map_err(HostError::Keeper)?;
         Ok((keeper, socket))
     }
 
@@ -298,10 +310,10 @@ impl Shared {
             }
             if is_over {
                 let said = keeper.said();
-                return Err(FinisherError::Ended { said });
+                return Err(HostError::Ended { said }.into());
             }
             if since.elapsed() > self.options.start_timeout {
-                return Err(FinisherError::Late);
+                return Err(HostError::Late.into());
             }
             sleep(LOOK_PAUSE).await;
         }

@@ -252,15 +252,13 @@ fn check(text: &str, planned: &[Planned]) {
             Plan::Pass(_) => check_passed(statement),
             Plan::One(one, _) => check_sent(one),
             Plan::ReadModifyWrite(plan) => {
-                let parts = [
-                    Some(&plan.read),
-                    Some(&plan.write),
-                    plan.write_by_key.as_ref(),
-                ];
-                parts.into_iter().flatten().for_each(check_sent);
+                [&plan.read, &plan.write].into_iter().for_each(check_sent);
+                plan.write_by_key.iter().for_each(check_sent);
             }
             Plan::Finish(finish) => check_sent(&finish.fetch),
             Plan::Finisher(query) => check_sent(&query.fetch),
+            // No schema here is of MariaDB.
+            Plan::FinisherTables(_) => unreachable!("a finisher before MariaDB"),
             Plan::FinisherWrite(plan) => {
                 check_sent(&plan.query.fetch);
                 check_sent(&plan.write);

@@ -260,7 +260,8 @@ impl Options {
 /// Servers of the program's own, by `[finish]`. None is started before it is needed.
 fn finishers(finish: &FinishConfig) -> Option<Finishers> {
     match finish.engine {
-        FinishEngine::None => None,
+        // There is nothing that it could answer for PostgreSQL.
+        FinishEngine::MariaDb | FinishEngine::None => None,
         FinishEngine::Postgres => Some(Finishers::new(FinisherOptions {
             programs: finish.programs.clone(),
             run_as: finish.run_as.clone(),

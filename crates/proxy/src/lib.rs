@@ -9,6 +9,7 @@
 mod cancel;
 mod connection;
 mod counters;
+mod finishers;
 mod listener;
 mod logins;
 mod looking;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use finisher_postgres::FinisherCounters;
+use finisher_core::FinisherCounters;
 use session_core::Protection;
 use session_core::counters::{Counters, MetricKind};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use configuration::{Config, Protocol, TargetSessionAttrs, Upstream};
+use configuration::{Config, FinishEngine, Protocol, TargetSessionAttrs, Upstream};
 use session_core::counters::add;
 use session_mysql::{Among, ClientLeg, Reason, Refusal, ServerLeg, Session, Terms, front};
 use sql_rewrite::SchemaError;
@@ -45,6 +45,9 @@ pub enum UnsupportedError {
     /// A part that needs the protocol of PostgreSQL.
     #[error("{0} is for PostgreSQL alone: remove it, or protocol = \"mysql\"")]
     Part(&'static str),
+    /// A finisher of another product.
+    #[error("[finish] engine = \"mariadb\" is for MariaDB alone: use engine = \"postgres\"")]
+    Engine,
     /// A socket by its folder.
     #[error(
         "{0} must be the path of the socket itself, as /run/mysqld/mysqld.sock: MySQL gives \
@@ -65,14 +68,22 @@ fn in_lines(errors: &[SchemaError]) -> String {
 pub fn check(config: &Config) -> Result<(), UnsupportedError> {
     let proxy = &config.proxy;
     if proxy.protocol != Protocol::Mysql {
-        return Ok(());
+        let engine = config.finish.as_ref().map(|finish| finish.engine);
+        return match engine {
+            Some(FinishEngine::MariaDb) => Err(UnsupportedError::Engine),
+            _ => Ok(()),
+        };
     }
     let errors = check_rules(&config.columns);
     if !errors.is_empty() {
         return Err(UnsupportedError::Rules(errors));
     }
+    let engine = config.finish.as_ref().map(|finish| finish.engine);
     for (is_there, part) in [
-        (config.finish.is_some(), "[finish]"),
+        (
+            engine == Some(FinishEngine::Postgres),
+            "[finish] engine = \"postgres\" (there is engine = \"mariadb\")",
+        ),
         (proxy.watch.is_some(), "[proxy.watch]"),
         (proxy.logins.is_some(), "logins"),
         (proxy.logins_only, "logins_only"),
@@ -223,7 +234,7 @@ impl Front<'_> {
             among,
         })?;
         let thread = several.then(|| threads.enter(greeting.connection, of_server.index));
-        let session = MySql::new(session, Arc::clone(of_server), thread);
+        let session = MySql::new(session, self.shared, (of_server, thread));
         Ok((session, server, place))
     }
 

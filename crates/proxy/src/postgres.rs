@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 
 use crate::cancel::Ticket;
 use crate::connection;
+use crate::finishers::Finishers;
 use crate::servers::Server;
 use crate::shared::Shared;
 use crate::watch;
@@ -51,7 +52,7 @@ impl Postgres {
 
     /// Takes a question to the finisher, and its answer to the session.
     fn ask_finisher(&mut self, context: &mut Context<'_>) -> bool {
-        if let Some(finishers) = &self.shared.finishers
+        if let Some(Finishers::Postgres(finishers)) = &self.shared.finishers
             && let Some(request) = self.session.take_finisher_request()
         {
             let finishers = Arc::clone(finishers);

@@ -10,10 +10,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use configuration::{
-    Config, FinishConfig, FinishEngine, KeysError, Protocol, ProxyConfig, TlsError, socket_path,
-    warn_if_exposed,
+    Config, KeysError, Protocol, ProxyConfig, TlsError, socket_path, warn_if_exposed,
 };
-use finisher_postgres::{FinisherOptions, Finishers};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use session_core::Protection;
 use session_core::counters::add;
@@ -25,6 +23,7 @@ use tokio::task::JoinSet;
 
 use crate::cancel::CancelRegistry;
 use crate::counters::{Metrics, subtract};
+use crate::finishers::Finishers;
 use crate::listener::{self, Arrival, Listener, LocalListener};
 use crate::logins::{Logins, LoginsError};
 use crate::mysql::UnsupportedError;
@@ -121,7 +120,7 @@ impl Server {
         mysql::check(config)?;
         warn_of(config);
         let proxy = config.proxy.clone();
-        let finishers = config.finish.as_ref().and_then(finishers);
+        let finishers = config.finish.as_ref().and_then(Finishers::of);
         let protection = protection(config, finishers.as_ref())?;
         let watch = proxy.watch.as_ref().and_then(|own| own.password.as_ref());
         let monitor = proxy.monitor.as_ref();
@@ -309,7 +308,7 @@ impl Drop for Open<'_> {
 /// What protects columns. None: there are no rules.
 fn protection(
     config: &Config,
-    finishers: Option<&Arc<Finishers>>,
+    finishers: Option<&Finishers>,
 ) -> Result<Option<Arc<Protection>>, StartError> {
     let keys = match (config.columns.tables.is_empty(), &config.keys) {
         (true, _) => return Ok(None),
@@ -331,22 +330,6 @@ fn protection(
         protection = protection.with_finisher(Arc::new(move |major| finishers.offers(major)));
     }
     Ok(Some(Arc::new(protection)))
-}
-
-/// Servers of the proxy's own, by `[finish]`. None is started before it is needed.
-fn finishers(finish: &FinishConfig) -> Option<Arc<Finishers>> {
-    match finish.engine {
-        FinishEngine::None => return None,
-        FinishEngine::Postgres => {}
-    }
-    let finishers = Finishers::new(FinisherOptions {
-        programs: finish.programs.clone(),
-        run_as: finish.run_as.clone(),
-        folder: finish.folder.clone(),
-        ..FinisherOptions::default()
-    });
-    finishers.tell_versions();
-    Some(Arc::new(finishers))
 }
 
 fn runtime() -> io::Result<Runtime> {

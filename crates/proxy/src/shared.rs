@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use configuration::ProxyConfig;
-use finisher_postgres::Finishers;
 use session_core::Protection;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use crate::cancel::CancelRegistry;
 use crate::counters::Metrics;
+use crate::finishers::Finishers;
 use crate::logins::Logins;
 use crate::places::Places;
 use crate::servers::{Server, Servers};
@@ -35,7 +35,7 @@ pub struct Shared {
     /// Rules and what goes with them. None: everything passes.
     pub protection: Option<Arc<Protection>>,
     /// Servers of the proxy's own that answer queries. None: there are none.
-    pub finishers: Option<Arc<Finishers>>,
+    pub finishers: Option<Finishers>,
     /// The runtime beside the workers', for what belongs to no session.
     pub main: Handle,
     /// Wakes sessions when [`Self::stop_level`] rises.

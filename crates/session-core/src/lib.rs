@@ -38,6 +38,7 @@ mod statement_error;
 mod statements;
 mod value_format;
 mod watch;
+pub mod wiped;
 
 pub use calculated::{calculated_of_constants, no_parameter};
 pub use constants::{check_size, seal, seal_literal, store};

@@ -171,7 +171,7 @@ impl TextPlan {
     /// forwarded unchanged.
     pub fn front(&self, index: usize) -> Option<ServerStatement> {
         let role = match &self.planned.get(index)?.plan {
-            Plan::Pass(_) | Plan::Copy(_) => return None,
+            Plan::Pass(_) | Plan::Copy(_) | Plan::FinisherTables(_) => return None,
             Plan::One(..) => Role::Only,
             Plan::ReadModifyWrite(_)
             | Plan::Finish(_)
@@ -202,7 +202,10 @@ impl TextPlan {
                 index,
                 role: Role::Write,
             }),
-            Plan::Finish(_) | Plan::Finisher(_) | Plan::FinisherMerge(_) => None,
+            Plan::Finish(_)
+            | Plan::Finisher(_)
+            | Plan::FinisherTables(_)
+            | Plan::FinisherMerge(_) => None,
             Plan::Pass(_) | Plan::One(..) | Plan::Copy(_) => self.front(index),
         }
     }
@@ -295,6 +298,7 @@ fn takes_steps(plan: &Plan) -> bool {
         Plan::ReadModifyWrite(_)
         | Plan::Finish(_)
         | Plan::Finisher(_)
+        | Plan::FinisherTables(_)
         | Plan::FinisherWrite(_)
         | Plan::FinisherMerge(_) => true,
     }
@@ -303,7 +307,8 @@ fn takes_steps(plan: &Plan) -> bool {
 /// The statements that the server gets for a plan.
 fn parts(plan: &Plan) -> Vec<(Role, &Translated)> {
     match plan {
-        Plan::Pass(_) | Plan::Copy(_) => Vec::new(),
+        // The session puts the fetches of all tables together.
+        Plan::Pass(_) | Plan::Copy(_) | Plan::FinisherTables(_) => Vec::new(),
         Plan::One(translated, _) => vec![(Role::Only, translated)],
         Plan::ReadModifyWrite(modify) => {
             let by_key = modify.write_by_key.as_ref();

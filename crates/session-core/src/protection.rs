@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use sql_plan::{Rules, RulesError};
-use sql_rewrite::{Objects, Schema, SessionFacts};
+use sql_rewrite::{Dialect, Objects, Schema, SessionFacts};
 use sqlstate::SqlState;
 
 use crate::counters::{Counters, add};
@@ -542,9 +542,14 @@ fn remedied(error: StatementError, schema: &Schema) -> StatementError {
     let Some(major) = major.filter(|_| error.sqlstate == SqlState::FEATURE_NOT_SUPPORTED) else {
         return error;
     };
+    let product = match schema.dialect {
+        Dialect::MySql(own) if !own.is_mariadb => return error,
+        Dialect::MySql(_) => format!("MariaDB {}.{}", major / 100, major % 100),
+        _ => format!("PostgreSQL {major}"),
+    };
     let remedy = format!(
-        "The proxy has no finisher, which answers more statements: install PostgreSQL {major} on \
-         its machine, or name the folder of its programs ([finish] programs)."
+        "The proxy has no finisher, which answers more statements: install {product} on its \
+         machine, or name the folder of its programs ([finish] programs)."
     );
     let hint = match &error.hint {
         Some(own) => format!("{own} {remedy}"),

@@ -9,6 +9,7 @@
 //! carried out one by one: texts are planned, values sealed and opened.
 #![forbid(unsafe_code)]
 
+pub mod finisher;
 pub mod front;
 mod refusal;
 mod rsa;

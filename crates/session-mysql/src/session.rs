@@ -145,10 +145,7 @@ impl Session {
     /// Takes bytes of the server.
     pub fn server_bytes(&mut self, bytes: &[u8]) {
         self.bytes(Side::Server, bytes);
-        if !self.from_client.held.is_empty() {
-            // It may have waited for this answer of the server.
-            self.bytes(Side::Client, &[]);
-        }
+        self.go_on();
     }
 
     /// Notes that the client has closed its side.

@@ -7,11 +7,9 @@
 use std::sync::Arc;
 
 use column_value::OpaqueType;
-use session_core::StatementError;
+use session_core::{StatementError, wiped};
 use sql_rewrite::Extension;
 use zeroize::Zeroizing;
-
-use crate::wiped;
 
 /// What the finisher must have in common with the client's server, so that it computes the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -10,7 +10,6 @@ pub mod finisher;
 mod server_types;
 mod session;
 mod target;
-mod wiped;
 
 pub use session::{ServerKey, Session, Terms, WAITING_MAX};
 pub use target::{ServerFacts, Target};

@@ -175,3 +175,66 @@ pub enum Element {
     /// arrays becomes no array of arrays.
     Text,
 }
+
+/// A query that the finisher before MariaDB answers. It evaluates the client's own text over
+/// temporary tables, which have the names and declared columns of the server's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FinisherTables {
+    /// The client's text. Whoever sends it to the finisher sends it as it came.
+    pub text: String,
+    /// How many parameters it has.
+    pub parameters: usize,
+    /// The tables that it may read; at least one.
+    pub tables: Vec<FilledTable>,
+    /// Whether the answer depends on the rules of the session's time zone for other moments than
+    /// this one.
+    pub uses_zone: bool,
+    /// The effects of the statement.
+    pub effects: Effects,
+}
+
+/// A temporary table and its rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FilledTable {
+    /// The database.
+    pub database: String,
+    /// Its name with the database, in quotes.
+    pub name: String,
+    /// The statement that makes it.
+    pub create: String,
+    /// Its columns; at least one.
+    pub columns: Vec<FilledColumn>,
+    /// Fetches the rows that the statement may need.
+    pub fetch: Translated,
+    /// Fetches all rows: for values of parameters that cannot be written as constants. None: no
+    /// parameter is sent.
+    pub fetch_all: Option<Translated>,
+}
+
+/// A column of a temporary table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilledColumn {
+    /// Its name, in quotes.
+    pub name: String,
+    /// The protected column whose sealed values the server gives.
+    pub sealed: Option<ColumnId>,
+    /// How its values are written.
+    pub form: FilledForm,
+}
+
+/// How the values of a column are fetched, and written for the finisher.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FilledForm {
+    /// Letters of ASCII in quotes: numbers, dates and times.
+    Quoted,
+    /// Those of a `FLOAT`, whose text is not exact.
+    Float,
+    /// The number of a `BIT`.
+    Bits,
+    /// Bytes.
+    Bytes,
+    /// Bytes in this character set.
+    Text(String),
+    /// The seconds of a `TIMESTAMP`.
+    Moment,
+}

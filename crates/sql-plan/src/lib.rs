@@ -24,8 +24,9 @@ pub use expression::{
     AggregateFunction, BinaryOperator, Expression, Literal, ScalarFunction, Source, UnaryOperator,
 };
 pub use finisher::{
-    Element, FetchedColumnPlan, FetchedRelation, FinisherMerge, FinisherQuery, FinisherWrite,
-    InsertedColumn, InsertedRows, MergeClause, Upsert,
+    Element, FetchedColumnPlan, FetchedRelation, FilledColumn, FilledForm, FilledTable,
+    FinisherMerge, FinisherQuery, FinisherTables, FinisherWrite, InsertedColumn, InsertedRows,
+    MergeClause, Upsert,
 };
 pub use plan::{
     Aggregate, Assignment, Copy, CopyFormat, Current, Finish, GroupKey, Plan, Planned,

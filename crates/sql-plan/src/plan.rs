@@ -5,8 +5,8 @@ use std::ops::Range;
 use column_value::LogicalType;
 
 use crate::{
-    AggregateFunction, ColumnId, Effects, Expression, FinisherMerge, FinisherQuery, FinisherWrite,
-    Form, Hole, Literal, LockKey, OutputKind, Template, Translated,
+    AggregateFunction, ColumnId, Effects, Expression, FinisherMerge, FinisherQuery, FinisherTables,
+    FinisherWrite, Form, Hole, Literal, LockKey, OutputKind, Template, Translated,
 };
 
 /// One statement of a text, and what to do for it.
@@ -32,6 +32,9 @@ pub enum Plan {
     Finish(Box<Finish>),
     /// The proxy fetches rows, and the finisher computes the answer from them.
     Finisher(Box<FinisherQuery>),
+    /// The proxy fetches the rows of tables, and the finisher evaluates the client's text over them
+    /// (before MariaDB).
+    FinisherTables(Box<FinisherTables>),
     /// The finisher finds rows and computes values, and the proxy writes them.
     FinisherWrite(Box<FinisherWrite>),
     /// The finisher finds what `MERGE` does with each row, and the proxy writes them.
@@ -48,6 +51,7 @@ impl Plan {
             Self::ReadModifyWrite(modify) => &modify.effects,
             Self::Finish(finish) => &finish.effects,
             Self::Finisher(query) => &query.effects,
+            Self::FinisherTables(query) => &query.effects,
             Self::FinisherWrite(write) => &write.query.effects,
             Self::FinisherMerge(merge) => &merge.query.effects,
             Self::Copy(copy) => &copy.effects,
@@ -61,6 +65,7 @@ impl Plan {
             Self::ReadModifyWrite(modify) => &mut modify.effects,
             Self::Finish(finish) => &mut finish.effects,
             Self::Finisher(query) => &mut query.effects,
+            Self::FinisherTables(query) => &mut query.effects,
             Self::FinisherWrite(write) => &mut write.query.effects,
             Self::FinisherMerge(merge) => &mut merge.query.effects,
             Self::Copy(copy) => &mut copy.effects,
@@ -80,6 +85,7 @@ impl Plan {
             Self::ReadModifyWrite(_)
             | Self::Finish(_)
             | Self::Finisher(_)
+            | Self::FinisherTables(_)
             | Self::FinisherWrite(_)
             | Self::FinisherMerge(_)
             | Self::Copy(_) => true,
@@ -95,6 +101,7 @@ impl Plan {
             Self::ReadModifyWrite(_)
             | Self::Finish(_)
             | Self::Finisher(_)
+            | Self::FinisherTables(_)
             | Self::FinisherWrite(_)
             | Self::FinisherMerge(_)
             | Self::Copy(_) => false,

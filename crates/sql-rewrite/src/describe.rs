@@ -19,6 +19,12 @@ pub fn describe(plan: &Plan, schema: &Schema) -> String {
             describe_translated(&mut text, "fetch", &plan.fetch, schema);
             line(&mut text, "finisher", &plan.text);
         }
+        Plan::FinisherTables(plan) => {
+            for table in &plan.tables {
+                describe_translated(&mut text, "fetch", &table.fetch, schema);
+                line(&mut text, "table", &table.create);
+            }
+        }
         Plan::FinisherWrite(plan) => {
             describe_translated(&mut text, "fetch", &plan.query.fetch, schema);
             line(&mut text, "finisher", &plan.query.text);

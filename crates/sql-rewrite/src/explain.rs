@@ -353,7 +353,10 @@ impl How {
             Plan::One(..) => Self::Server,
             Plan::ReadModifyWrite(_) => Self::ReadModifyWrite,
             Plan::Finish(_) => Self::Finished,
-            Plan::Finisher(_) | Plan::FinisherWrite(_) | Plan::FinisherMerge(_) => Self::ByFinisher,
+            Plan::Finisher(_)
+            | Plan::FinisherTables(_)
+            | Plan::FinisherWrite(_)
+            | Plan::FinisherMerge(_) => Self::ByFinisher,
             Plan::Copy(_) => Self::Copied,
         }
     }

@@ -27,6 +27,7 @@ mod rows;
 mod semi_joins;
 mod sequences;
 mod skip_locked;
+pub(crate) mod tables;
 mod targets;
 mod whole_rows;
 mod with_writes;

@@ -316,6 +316,28 @@ pub struct CatalogueFacts {
     pub unique_key_names: HashMap<(String, String), Vec<String>>,
 }
 
+/// A column as the server declares it (MySQL).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeclaredColumn {
+    /// Its type, with its limits.
+    pub type_name: String,
+    /// The collation of a text.
+    pub collation: Option<String>,
+    /// What is behind the type: `NOT NULL`, that it has a default, and what numbers rows.
+    pub tail: String,
+}
+
+/// A key as the server declares it (MySQL).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeclaredKey {
+    /// Whether it is the primary key.
+    pub is_primary: bool,
+    /// Whether its values are unique.
+    pub is_unique: bool,
+    /// Indices of its columns, and how many letters of a text are part of it.
+    pub columns: Vec<(usize, Option<u32>)>,
+}
+
 /// What is needed to leave queries to a finisher.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FinisherFacts {
@@ -334,6 +356,10 @@ pub struct FinisherFacts {
     pub extensions: Extensions,
     /// Types of columns that are the server's own, by number of the relation and of the column.
     pub column_types: HashMap<(u32, i16), ColumnType>,
+    /// All columns of tables by number of the relation and of the column (MySQL).
+    pub declared_columns: HashMap<(u32, i16), DeclaredColumn>,
+    /// All keys of tables by number of the relation (MySQL).
+    pub declared_keys: HashMap<u32, Vec<DeclaredKey>>,
     /// Whether texts of the database sort by their bytes. Otherwise the proxy, which compares
     /// bytes, leaves orders of texts to the finisher.
     pub sorts_by_bytes: bool,

@@ -296,6 +296,7 @@ impl Before {
             Plan::ReadModifyWrite(_)
             | Plan::Finish(_)
             | Plan::Finisher(_)
+            | Plan::FinisherTables(_)
             | Plan::FinisherWrite(_)
             | Plan::FinisherMerge(_)
             | Plan::Copy(_) => true,
@@ -322,7 +323,9 @@ pub(crate) fn of_statement(statement: &Statement, schema: &Schema) -> Result<Pla
         (Ok(()), ..) => Ok(plan),
         // What the proxy may not compute from a value that went in clear, the finisher may: it
         // sends no such value.
-        (Err(doubt), Statement::Query(query), Plan::Finish(_)) if schema.has_finisher() => {
+        (Err(doubt), Statement::Query(query), Plan::Finish(_))
+            if schema.has_finisher() && !schema.dialect.leaves_all_to_the_server() =>
+        {
             let plan = finisher::of_query(query, schema).map_err(|_| doubt)?;
             verify::check(&plan, schema)?;
             Ok(plan)
@@ -432,7 +435,7 @@ fn is_of_all_paths(refusal: &Refusal) -> bool {
 
 /// The refusal of a statement that the finisher cannot compute either. It computes most of what the
 /// other paths cannot, so that its reason is the one to be told.
-fn worst(by_others: Refusal, by_finisher: Refusal) -> Refusal {
+pub(crate) fn worst(by_others: Refusal, by_finisher: Refusal) -> Refusal {
     match is_of_all_paths(&by_others) {
         true => by_others,
         false => Refusal {

@@ -33,6 +33,12 @@ pub(crate) fn of_plan(plan: &Plan) -> BTreeSet<(ColumnId, Use)> {
             uses.extend(&query.effects.uses);
             of_translated(&query.fetch, Use::Fetched, &mut uses);
         }
+        Plan::FinisherTables(query) => {
+            uses.extend(&query.effects.uses);
+            for table in &query.tables {
+                of_translated(&table.fetch, Use::Fetched, &mut uses);
+            }
+        }
         Plan::FinisherWrite(write) => {
             uses.extend(&write.query.effects.uses);
             of_translated(&write.query.fetch, Use::Fetched, &mut uses);

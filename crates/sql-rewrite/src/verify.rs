@@ -31,6 +31,7 @@ mod names;
 mod query;
 mod sequences;
 mod skip_locked;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -104,6 +105,7 @@ pub(crate) fn check(plan: &Plan, schema: &Schema) -> Result<(), Doubt> {
             labels.check_hidden(&hidden)
         }
         Plan::Finisher(query) => of_finisher(query, schema),
+        Plan::FinisherTables(query) => tables::check(query, schema),
         Plan::FinisherWrite(write) => of_finisher_write(write, schema),
         Plan::FinisherMerge(merge) => {
             let mut labels = Labels::new(schema);

@@ -241,7 +241,10 @@ fn of_plan(out: &mut String, plan: &Plan, schema: &Schema) {
             let values = modify.assignments.iter().map(|one| &one.value);
             note(out, "constants", &constants(values));
         }
-        Plan::Finisher(_) | Plan::FinisherWrite(_) | Plan::FinisherMerge(_) => {
+        Plan::Finisher(_)
+        | Plan::FinisherTables(_)
+        | Plan::FinisherWrite(_)
+        | Plan::FinisherMerge(_) => {
             unreachable!("no schema here has a finisher")
         }
         Plan::Finish(finish) => {

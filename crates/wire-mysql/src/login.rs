@@ -105,19 +105,6 @@ impl<'a> First<'a> {
 }
 
 impl<'a> Login<'a> {
-    /// A login without a database and attributes.
-    pub fn new(head: Head, user: &'a [u8], plugin: &'a [u8], answer: &'a [u8]) -> Self {
-        Self {
-            head,
-            user,
-            answer,
-            database: None,
-            plugin,
-            attributes: None,
-            compression_level: None,
-        }
-    }
-
     fn read(head: Head, mut reader: Reader<'a>) -> Result<Self, Malformed> {
         let capabilities = head.capabilities;
         let user = reader.text()?;
@@ -147,6 +134,20 @@ impl<'a> Login<'a> {
             attributes,
             compression_level,
         })
+    }
+
+    /// A login of this user, with a method and its answer to the nonce, without a database and
+    /// attributes.
+    pub fn new(head: Head, user: &'a [u8], (plugin, answer): (&'a [u8], &'a [u8])) -> Self {
+        Self {
+            head,
+            user,
+            answer,
+            database: None,
+            plugin,
+            attributes: None,
+            compression_level: None,
+        }
     }
 
     /// Names and values of the client's attributes.

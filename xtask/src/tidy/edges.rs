@@ -106,10 +106,22 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "wire-postgres",
         ],
     ),
+    ("finisher-core", &["session-core", "sqlstate"]),
+    (
+        "finisher-mysql",
+        &[
+            "finisher-core",
+            "session-core",
+            "session-mysql",
+            "sqlstate",
+            "wire-mysql",
+        ],
+    ),
     (
         "finisher-postgres",
         &[
             "column-value",
+            "finisher-core",
             "session-core",
             "session-postgres",
             "sql-rewrite",
@@ -126,6 +138,8 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         &[
             "configuration",
             "crypto",
+            "finisher-core",
+            "finisher-mysql",
             "finisher-postgres",
             "keyring",
             "session-core",

@@ -2,10 +2,9 @@
 
 use std::io;
 
+use finisher_core::Socket;
 use wire_postgres::{FrameError, HEADER_SIZE, Header, Malformed, backend};
 use zeroize::{Zeroize, Zeroizing};
-
-use super::socket::Socket;
 
 /// What is read at a time.
 const SIZE: usize = 32 << 10;

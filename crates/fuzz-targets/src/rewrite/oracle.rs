@@ -114,6 +114,10 @@ fn sent(plan: &Plan) -> Vec<String> {
         }
         Plan::Finish(finish) => vec![rendered(&finish.fetch)],
         Plan::Finisher(query) => vec![rendered(&query.fetch)],
+        Plan::FinisherTables(query) => {
+            let tables = query.tables.iter();
+            tables.map(|table| rendered(&table.fetch)).collect()
+        }
         Plan::FinisherWrite(plan) => {
             let update = plan.upsert.as_ref().map(|upsert| &upsert.update);
             let parts = [&plan.query.fetch, &plan.write].into_iter();

@@ -78,7 +78,7 @@ impl Connection {
             _ => NATIVE,
         };
         let answer = proof(plugin, &password, &greeting.nonce)?;
-        let login = Login::new(head, account.user.as_bytes(), plugin, &answer);
+        let login = Login::new(head, account.user.as_bytes(), (plugin, &answer));
         own.send(|out| login.write(out)).await?;
         own.log_in(&password).await?;
         Ok(own)

@@ -1,29 +1,63 @@
-//! A session before MySQL or MariaDB, and its server.
+//! A session before MySQL or MariaDB, its server, and its questions to the finisher.
 
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
-use session_core::Outbox;
+use session_core::{Outbox, StatementError};
 use session_mysql::Session;
+use session_mysql::finisher::FinisherAnswer;
+use tokio::task::JoinSet;
 
 use super::threads::Thread;
 use crate::connection;
+use crate::finishers::Finishers;
 use crate::servers::Server;
+use crate::shared::Shared;
 
-/// A session, and its server.
+/// See the module.
 pub struct MySql {
     session: Session,
+    shared: Arc<Shared>,
     server: Arc<Server>,
     /// None: there is one server alone.
     _thread: Option<Thread>,
+    /// The question to the finisher, at most one. It ends with the session.
+    finishing: JoinSet<FinisherAnswer>,
 }
 
 impl MySql {
-    pub fn new(session: Session, server: Arc<Server>, thread: Option<Thread>) -> Self {
+    /// Nothing is asked yet.
+    pub fn new(
+        session: Session,
+        shared: &Arc<Shared>,
+        (server, thread): (&Arc<Server>, Option<Thread>),
+    ) -> Self {
         Self {
             session,
-            server,
+            shared: Arc::clone(shared),
+            server: Arc::clone(server),
             _thread: thread,
+            finishing: JoinSet::new(),
         }
+    }
+
+    /// Takes a question to the finisher, and its answer to the session.
+    fn ask_finisher(&mut self, context: &mut Context<'_>) -> bool {
+        if let Some(Finishers::MariaDb(finishers)) = &self.shared.finishers
+            && let Some(request) = self.session.take_finisher_request()
+        {
+            let finishers = Arc::clone(finishers);
+            // Its sockets belong to the runtime that outlives all workers.
+            let asking = async move { finishers.ask(request).await };
+            self.finishing.spawn_on(asking, &self.shared.main);
+        }
+        let Poll::Ready(Some(answer)) = self.finishing.poll_join_next(context) else {
+            return false;
+        };
+        self.session.finisher_answered(answer.unwrap_or_else(|_| {
+            FinisherAnswer::Failed(StatementError::defect("the finisher's task has failed"))
+        }));
+        true
     }
 }
 
@@ -81,5 +115,9 @@ impl connection::Session for MySql {
 
     fn to_server(&mut self) -> &mut Outbox {
         &mut self.session.to_server
+    }
+
+    fn poll_others(&mut self, context: &mut Context<'_>) -> bool {
+        self.ask_finisher(context)
     }
 }

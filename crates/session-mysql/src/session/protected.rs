@@ -21,11 +21,13 @@ use wire_mysql::capabilities::Status;
 use wire_mysql::column::Column;
 use wire_mysql::command::{Command, kind, write_text};
 use wire_mysql::packet::{self, Header};
+use zeroize::Zeroizing;
 
 use super::answers::{Course, Due, Step, course};
 use super::check_sequence;
 use super::several::Several;
 use super::terms::Among;
+use crate::finisher::FinisherRequest;
 use crate::refusal::Refusal;
 
 mod carried;
@@ -35,6 +37,8 @@ mod duplicates;
 mod errors;
 mod fetching;
 mod fill;
+mod filled;
+mod filling;
 mod finishing;
 mod listing;
 mod loading;
@@ -51,6 +55,7 @@ mod warned;
 mod warnings;
 
 use describing::Describing;
+use filling::Filling;
 use finishing::Finishing;
 use listing::Listing;
 use loading::Loading;
@@ -100,6 +105,8 @@ enum Work {
     Modifying(Box<Modifying>),
     /// The rows of a query that the proxy finishes.
     Finishing(Box<Finishing>),
+    /// The rows of a query that the finisher answers, or its answer.
+    Filling(Box<Filling>),
     /// The answer to a statement that shows how a protected table is declared.
     Describing(Box<Describing>),
     /// A file of the client for the server.
@@ -131,6 +138,10 @@ pub(super) struct Protected {
     refused: Option<Refusal>,
     /// The last statement, if the server has warnings of it and it had sealed values.
     warned_of: Option<Arc<WarnedOf>>,
+    /// Rows of `SHOW WARNINGS` of the last statement, which the finisher has answered.
+    warned: Vec<Zeroizing<Vec<u8>>>,
+    /// A question to the finisher that nobody has taken yet.
+    request: Option<Box<FinisherRequest>>,
     /// What follows the statement that is carried out in its text, and the number of the packet
     /// with which the answer begins.
     rest: Option<(Vec<u8>, u8)>,
@@ -163,6 +174,8 @@ impl Protected {
             pending: None,
             refused: None,
             warned_of: None,
+            warned: Vec::new(),
+            request: None,
             rest: None,
             several: None,
             sends_several: None,
@@ -198,6 +211,7 @@ impl Protected {
                 | Work::Preparing(_)
                 | Work::Modifying(_)
                 | Work::Finishing(_)
+                | Work::Filling(_)
                 | Work::Describing(_)
                 | Work::Loading(_)
                 | Work::Warned(_)
@@ -212,6 +226,7 @@ impl Protected {
             Work::Preparing(preparing) => Some(preparing.sequence),
             Work::Modifying(modifying) => Some(modifying.sequence),
             Work::Finishing(finishing) => Some(finishing.sequence),
+            Work::Filling(filling) => Some(filling.sequence),
             Work::Describing(describing) => Some(describing.sequence),
             Work::Loading(loading) => Some(loading.sequence),
             Work::Warned(warned) => Some(warned.sequence),
@@ -226,8 +241,14 @@ impl Protected {
     pub(super) fn reset(&mut self) {
         self.settings = None;
         self.statements.clear();
+        self.forget_warnings();
+    }
+
+    /// Forgets what was said of the last statement.
+    fn forget_warnings(&mut self) {
         self.refused = None;
         self.warned_of = None;
+        self.warned = Vec::new();
     }
 
     /// Takes a command of the client.
@@ -361,6 +382,7 @@ impl Protected {
             | Work::Loading(_)
             | Work::Warned(_)
             | Work::Listing(_) => self.stepped(packet, reach),
+            Work::Filling(_) => self.filled(packet, reach),
         }
     }
 
@@ -566,6 +588,7 @@ impl Protected {
             | Work::Preparing(_)
             | Work::Modifying(_)
             | Work::Finishing(_)
+            | Work::Filling(_)
             | Work::Describing(_)
             | Work::Loading(_)
             | Work::Warned(_)
@@ -576,6 +599,7 @@ impl Protected {
         }
         self.work = Work::Nothing;
         self.pending = None;
+        self.request = None;
     }
 
     /// Answers a command with an error.

@@ -6,7 +6,8 @@ use wire_mysql::packet::{Extent, Header};
 use super::answers::Step;
 use super::protected::{Protected, Reach};
 use super::several::Several;
-use super::{Phase, Session, check_sequence};
+use super::{Phase, Session, Side, check_sequence};
+use crate::finisher::{FinisherAnswer, FinisherRequest};
 use crate::refusal::Refusal;
 
 impl Session {
@@ -21,6 +22,33 @@ impl Session {
             capabilities: self.capabilities,
         };
         Some((protected, reach))
+    }
+
+    /// Goes on with what the client has sent: it may have waited for an answer.
+    pub(super) fn go_on(&mut self) {
+        if !self.from_client.held.is_empty() {
+            self.bytes(Side::Client, &[]);
+        }
+    }
+
+    /// A question to the finisher. Whoever takes it brings the answer
+    /// ([`Self::finisher_answered`]).
+    pub fn take_finisher_request(&mut self) -> Option<FinisherRequest> {
+        self.protected.as_mut()?.take_request()
+    }
+
+    /// Takes the finisher's answer to the last question.
+    pub fn finisher_answered(&mut self, answer: FinisherAnswer) {
+        let before = self.to_client.bytes.len();
+        if let Some((protected, mut reach)) = self.ruled() {
+            protected.finisher_answered(answer, &mut reach);
+        }
+        match self.take_several(before) {
+            Err(refusal) => self.end(&refusal),
+            Ok(()) if self.closing.is_draining => self.drain(false),
+            Ok(()) => {}
+        }
+        self.go_on();
     }
 
     /// Whether a command is carried out: the next one waits.

@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
+use session_core::wiped;
 use zeroize::Zeroizing;
-
-use crate::wiped;
 
 /// An array while its elements come. They are wiped when it is dropped.
 pub(super) struct ArrayBuilder {

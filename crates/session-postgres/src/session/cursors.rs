@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use session_core::StatementError;
+use session_core::{StatementError, wiped};
 use sql_plan::{Passed, Scroll};
 use sqlstate::SqlState;
 use wire_postgres::backend::{self, kind, write_value};
@@ -13,7 +13,6 @@ use super::finisher_rows::write_description;
 use super::found::unasked;
 use super::rows::format_at;
 use crate::finisher::FinisherRows;
-use crate::wiped;
 
 /// The rows of a cursor, with each column as text and in binary.
 #[derive(Debug)]

@@ -2,14 +2,13 @@
 //! only at its end, and no other statement can ask for them during a COPY. So the proxy itself
 //! answers CopyInResponse, holds the rows, asks for the values, and only then sends the COPY.
 
-use session_core::{Fault, StatementError};
+use session_core::{Fault, StatementError, wiped};
 use sql_plan::{ColumnId, Copy, CopyFormat, Literal};
 use wire_postgres::backend;
 use wire_postgres::frontend;
 use zeroize::Zeroizing;
 
 use crate::copy::Stream;
-use crate::wiped;
 
 /// Rows that are held, and the message that they are for.
 #[derive(Debug)]

@@ -1,10 +1,10 @@
 //! Messages that are processed piece by piece, and what must be asked before a message is read.
 
+use session_core::wiped;
 use wire_postgres::{FrameError, Header, frontend};
 
 use super::incoming::Rest;
 use super::{End, Session, Side};
-use crate::wiped;
 
 /// How much of the rows of a COPY into the server one question to the finisher is for.
 const ASKED_PIECE_MAX: usize = 64 * 1024;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use column_value::LogicalType;
 use semantics_postgres::TextContext;
 use session_core::plans::{Role, ServerStatement};
-use session_core::{Changed, Sealed, StatementError};
+use session_core::{Changed, Sealed, StatementError, wiped};
 use sql_plan::{FinisherWrite, InsertedColumn, OutputKind, Upsert};
 use wire_postgres::backend;
 use wire_postgres::values;
@@ -19,7 +19,6 @@ use super::arrays::{ArrayBuilder, elements_of};
 use super::gathering::{Gathering, is_array, result_type, write_at, write_element};
 use super::rows::{RowError, Shape};
 use crate::finisher::FinisherExecution;
-use crate::wiped;
 
 /// An `INSERT` while the server returns rows.
 pub(super) struct Upserting {

@@ -11,8 +11,9 @@ pub(crate) mod ddl;
 mod duplicates;
 pub mod entries;
 pub(crate) mod finish;
+pub(crate) mod finisher;
 mod information;
-mod kinds;
+pub(crate) mod kinds;
 mod lax;
 pub(crate) mod lexer;
 pub mod load;
@@ -131,6 +132,11 @@ impl MySql {
         }
         own.is_lax = !is_strict;
         Ok((own, is_strict))
+    }
+
+    /// Product and version without the last part: 1011 is MariaDB 10.11, 804 MySQL 8.4.
+    pub fn series(self) -> u16 {
+        u16::try_from(self.version / 100).unwrap_or(u16::MAX)
     }
 
     /// Whether the server enforces `CHECK` (MySQL 8.0.16, MariaDB 10.2.1).

@@ -311,7 +311,7 @@ fn with_condition(query: &Query, condition: Expr) -> Query {
     query
 }
 
-fn add_condition(query: &mut Query, condition: Expr) {
+pub(super) fn add_condition(query: &mut Query, condition: Expr) {
     let SetExpr::Select(select) = &mut *query.body else {
         return;
     };

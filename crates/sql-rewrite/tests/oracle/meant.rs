@@ -30,7 +30,10 @@ pub fn meant(plan: &Plan) -> Meant {
             let values = plan.assignments.iter().map(|one| &one.value);
             values.for_each(|value| meant.expression(value));
         }
-        Plan::Finisher(_) | Plan::FinisherWrite(_) | Plan::FinisherMerge(_) => {
+        Plan::Finisher(_)
+        | Plan::FinisherTables(_)
+        | Plan::FinisherWrite(_)
+        | Plan::FinisherMerge(_) => {
             unreachable!("no schema here has a finisher")
         }
         Plan::Finish(plan) => {

@@ -19,7 +19,7 @@ const CANARIES: [&[u8]; 5] = [
     b"4242424207",
 ];
 
-fn search(folder: &Path) {
+pub fn search(folder: &Path) {
     for entry in fs::read_dir(folder).expect("the folder of the server") {
         let path = entry.expect("an entry").path();
         if path.is_dir() {

@@ -14,6 +14,7 @@ use wire_mysql::execute::Head;
 
 use super::describing::Describing;
 use super::fill::{self, Made};
+use super::filling::Asked;
 use super::finishing::{Finishing, finish_of};
 use super::listing::Listing;
 use super::loading::Loading;
@@ -21,7 +22,7 @@ use super::modifying::{Modifying, takes_steps};
 use super::preparing::Preparing;
 use super::reply::Reply;
 use super::settings::Letters;
-use super::statements::{Bindings, Kind, Prepared, translated};
+use super::statements::{Bindings, Kind, Prepared, tables_of, translated};
 use super::texts::{self, Decision};
 use super::warned::Warned;
 use super::warnings;
@@ -99,10 +100,14 @@ impl Protected {
             warnings::write(refused, pending.sequence, reach);
             return;
         }
+        if texts::asks_for_warnings(text) && !self.warned.is_empty() {
+            warnings::write_rows(&self.warned, pending.sequence, reach);
+            return;
+        }
         self.refused = None;
         let shows_warnings = texts::shows_warnings(text);
         if !shows_warnings {
-            self.warned_of = None;
+            self.forget_warnings();
         }
         if texts::is_frame(text) {
             return match shows_warnings {
@@ -131,6 +136,9 @@ impl Protected {
             Ok(Decision::Planned(plan)) if takes_steps(&plan) => {
                 self.take_steps((plan, None), pending.sequence, reach);
             }
+            Ok(Decision::Planned(plan)) if tables_of(&plan).is_some() => {
+                self.fill((plan, text, Asked::Text), pending.sequence, reach);
+            }
             Ok(Decision::Planned(plan)) => {
                 let own = translated(&plan).ok_or_else(StatementError::other_plan);
                 let text = own.and_then(|own| fill::text(own, &plan.loaded, Made::default()));
@@ -147,19 +155,13 @@ impl Protected {
 
     /// Asks the server for the columns of a table.
     fn list(&mut self, pending: &Pending, reach: &mut Reach<'_>) {
-        self.begin();
+        self.forget_warnings();
         let (Some(settings), Some(loaded)) = (&self.settings, self.view.loaded()) else {
             return;
         };
         let listing = Listing::new(Arc::clone(loaded), settings.results, pending.sequence);
         self.send(|out| out.extend_from_slice(&pending.payload), reach);
         self.work = Work::Listing(Box::new(listing));
-    }
-
-    /// Forgets what the statement before was told.
-    fn begin(&mut self) {
-        self.refused = None;
-        self.warned_of = None;
     }
 
     /// Shows what the server has said, without sealed values.
@@ -260,7 +262,7 @@ impl Protected {
     }
 
     fn prepare(&mut self, text: &[u8], pending: &Pending, reach: &mut Reach<'_>) {
-        self.begin();
+        self.forget_warnings();
         self.statements.begin();
         let version = self.view.loaded().map_or(0, |loaded| loaded.version);
         let decided = self.decide(text);
@@ -278,6 +280,9 @@ impl Protected {
                 let error = StatementError::unsupported("LOAD DATA LOCAL that is prepared");
                 let error = error.hint("Send it as a text.");
                 self.refuse(&error, pending.sequence, reach);
+            }
+            Ok(Decision::Planned(plan)) if tables_of(&plan).is_some() => {
+                self.fill((plan, text, Asked::Prepare), pending.sequence, reach);
             }
             Ok(Decision::Planned(plan)) => {
                 let (Some(own), Some(settings)) = (translated(&plan), &self.settings) else {
@@ -303,7 +308,7 @@ impl Protected {
         pending: &Pending,
         reach: &mut Reach<'_>,
     ) -> Result<(), Refusal> {
-        self.begin();
+        self.forget_warnings();
         let head = Head::read(body)?;
         let number = self.statements.number(head.statement);
         if let Err(refusal) = self.statements.find(number) {
@@ -326,7 +331,7 @@ impl Protected {
                 self.show(described, pending, reach);
                 return Ok(());
             }
-            Kind::Planned(plan, _) => Arc::clone(plan),
+            Kind::Planned(plan, _) | Kind::Filled(plan) => Arc::clone(plan),
         };
         let Some(settings) = &self.settings else {
             return Ok(());
@@ -338,6 +343,15 @@ impl Protected {
                 return Ok(());
             }
         };
+        if tables_of(&plan).is_some() {
+            let text = prepared.text.clone();
+            self.fill(
+                (plan, &text, Asked::Execute(bindings)),
+                pending.sequence,
+                reach,
+            );
+            return Ok(());
+        }
         if takes_steps(&plan) {
             self.take_steps((plan, Some(bindings)), pending.sequence, reach);
             return Ok(());
@@ -418,6 +432,7 @@ impl Protected {
         match (&mut prepared.kind, decided) {
             (Kind::Passes(_), Decision::Passes(_)) => {}
             (Kind::Described(own), Decision::Described(now)) => *own = now,
+            (Kind::Filled(own), Decision::Planned(now)) if tables_of(&now).is_some() => *own = now,
             (Kind::Planned(own, _), Decision::Planned(now)) if now.means_the_same(own) => {
                 *own = now
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use session_core::StatementError;
 use session_core::plans::TextPlan;
-use sql_plan::{ColumnId, Effects, Form, Hole, Plan, Source, Translated, Use};
+use sql_plan::{ColumnId, Effects, FinisherTables, Form, Hole, Plan, Source, Translated, Use};
 use sql_rewrite::mysql::shown::Described;
 use sqlstate::SqlState;
 use wire_mysql::command::LongData;
@@ -29,6 +29,8 @@ pub(super) enum Kind {
     Passes(Effects),
     /// The text of a plan, and the hole of each of its parameters.
     Planned(Arc<TextPlan>, Vec<usize>),
+    /// A statement that stands for the client's, which the finisher answers.
+    Filled(Arc<TextPlan>),
     /// The client's own text, whose answer shows how a table is declared.
     Described(Box<Described>),
 }
@@ -66,6 +68,7 @@ impl Prepared {
         match &self.kind {
             Kind::Passes(_) | Kind::Described(_) => 0,
             Kind::Planned(plan, _) => translated(plan).map_or(0, |own| own.parameter_types.len()),
+            Kind::Filled(plan) => tables_of(plan).map_or(0, |query| query.parameters),
         }
     }
 
@@ -88,6 +91,14 @@ pub(super) fn translated(plan: &TextPlan) -> Option<&Translated> {
         // The client's statement stands for the one that writes.
         Some(Plan::ReadModifyWrite(modify)) => Some(&modify.write),
         Some(Plan::Finish(finish)) => Some(&finish.fetch),
+        _ => None,
+    }
+}
+
+/// The query of a plan that the finisher answers.
+pub(super) fn tables_of(plan: &TextPlan) -> Option<&FinisherTables> {
+    match plan.planned.first().map(|one| &one.plan) {
+        Some(Plan::FinisherTables(query)) => Some(query),
         _ => None,
     }
 }

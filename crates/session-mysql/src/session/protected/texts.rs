@@ -139,6 +139,13 @@ pub(super) fn decide(
             Plan::One(translated, _) => vec![translated],
             Plan::ReadModifyWrite(modify) => vec![&modify.read, &modify.write],
             Plan::Finish(finish) => vec![&finish.fetch],
+            Plan::FinisherTables(query) => {
+                let tables = query.tables.iter();
+                tables
+                    .flat_map(|table| [Some(&table.fetch), table.fetch_all.as_ref()])
+                    .flatten()
+                    .collect()
+            }
             _ => return Err(StatementError::other_plan()),
         },
         _ => return Err(StatementError::other_plan()),

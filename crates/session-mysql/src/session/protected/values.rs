@@ -6,6 +6,7 @@ use session_core::{Fault, Loaded, StatementError};
 use sql_plan::ColumnId;
 use sqlstate::SqlState;
 use wire_mysql::value::{DateTime, Value as WireValue};
+use zeroize::Zeroize;
 
 use super::settings::{Letters, Results};
 
@@ -84,6 +85,16 @@ impl Opened {
     /// Its text.
     pub(super) fn text(&self) -> &[u8] {
         &self.text
+    }
+
+    /// Wipes it, once it is needed no more.
+    pub(super) fn wipe(&mut self) {
+        self.text.zeroize();
+        match &mut self.value {
+            Value::Text(text) => text.zeroize(),
+            Value::Bytes(bytes) => bytes.zeroize(),
+            _ => {}
+        }
     }
 
     /// Its binary form.

@@ -164,7 +164,13 @@ impl View {
             Err(_) => sql_rewrite::mysql::MySql::default(),
         };
         let database = settings.database.as_deref();
-        let schema = build(self.shared.rules(), &load.answers, own, database);
+        let mut schema = build(self.shared.rules(), &load.answers, own, database);
+        if own.is_mariadb {
+            let series = own.series();
+            let finisher = &mut schema.catalogue.finisher;
+            finisher.is_there = self.shared.has_finisher(series);
+            finisher.lacking = self.shared.lacks_finisher(series).then_some(series);
+        }
         for unfit in &schema.unfit {
             let name = settings.database.as_deref().unwrap_or_default();
             self.shared.warn_once(name, unfit.to_string());

@@ -14,8 +14,18 @@ use crate::refusal::Refusal;
 const UTF8: u16 = 33;
 
 /// Writes one row: the refusal.
-pub(super) fn write(refused: &Refusal, mut sequence: u8, reach: &mut Reach<'_>) {
+pub(super) fn write(refused: &Refusal, sequence: u8, reach: &mut Reach<'_>) {
     let (code, _) = refused.reason.code();
+    let message = format!("strongroom: {}", refused.message);
+    let mut row = Vec::new();
+    write_text(Some(b"Error"), &mut row);
+    write_text(Some(code.to_string().as_bytes()), &mut row);
+    write_text(Some(message.as_bytes()), &mut row);
+    write_rows(&[row], sequence, reach);
+}
+
+/// Writes rows.
+pub(super) fn write_rows(rows: &[impl AsRef<[u8]>], mut sequence: u8, reach: &mut Reach<'_>) {
     let (capabilities, status) = (reach.capabilities, *reach.status);
     let has_eof = !capabilities.has(Capabilities::DEPRECATE_EOF);
     let out = &mut *reach.to_client;
@@ -43,12 +53,9 @@ pub(super) fn write(refused: &Refusal, mut sequence: u8, reach: &mut Reach<'_>) 
     if has_eof {
         packet::write(&mut sequence, out, |out| eof.write(out));
     }
-    let message = format!("strongroom: {}", refused.message);
-    packet::write(&mut sequence, out, |out| {
-        write_text(Some(b"Error"), out);
-        write_text(Some(code.to_string().as_bytes()), out);
-        write_text(Some(message.as_bytes()), out);
-    });
+    for row in rows {
+        packet::write_bytes(row.as_ref(), &mut sequence, out);
+    }
     packet::write(&mut sequence, out, |out| match has_eof {
         true => eof.write(out),
         false => OkPacket::new(0, status).write(EOF, capabilities, out),

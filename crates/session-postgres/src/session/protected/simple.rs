@@ -232,6 +232,7 @@ impl Protected {
                 | Plan::ReadModifyWrite(_)
                 | Plan::Finish(_)
                 | Plan::Finisher(_)
+                | Plan::FinisherTables(_)
                 | Plan::FinisherWrite(_)
                 | Plan::FinisherMerge(_) => {
                     let all = Execute {

@@ -105,7 +105,7 @@ fn refused(what: &'static str) -> Unread {
 /// # Errors
 /// It is not known how the server reads it.
 pub(crate) fn lexemes(text: &str, dialect: MySql) -> Result<Vec<Lexeme>, Unread> {
-    first_lexemes(text, dialect, usize::MAX)
+    read(text, dialect, Reading::Tree)
 }
 
 /// As many of them at the start of a text.
@@ -117,9 +117,36 @@ pub(super) fn first_lexemes(
     dialect: MySql,
     count_max: usize,
 ) -> Result<Vec<Lexeme>, Unread> {
+    read_first(text, dialect, Reading::Tree, count_max)
+}
+
+/// What lexemes are read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// A tree that has to be the server's own.
+    Tree,
+    /// The names and constants alone: the text itself goes to a server of the same product.
+    Names,
+}
+
+/// The lexemes of a text, for a purpose.
+///
+/// # Errors
+/// It is not known how the server reads it.
+pub(crate) fn read(text: &str, dialect: MySql, reading: Reading) -> Result<Vec<Lexeme>, Unread> {
+    read_first(text, dialect, reading, usize::MAX)
+}
+
+fn read_first(
+    text: &str,
+    dialect: MySql,
+    reading: Reading,
+    count_max: usize,
+) -> Result<Vec<Lexeme>, Unread> {
     let mut reader = Reader {
         text,
         dialect,
+        reading,
         at: 0,
         found: Vec::new(),
     };
@@ -164,6 +191,7 @@ pub(crate) fn shared(text: &str, dialect: MySql) -> Vec<(common::Lexeme, Range<u
 struct Reader<'t> {
     text: &'t str,
     dialect: MySql,
+    reading: Reading,
     at: usize,
     found: Vec<Lexeme>,
 }
@@ -279,6 +307,7 @@ impl Reader<'_> {
             '(' | ')' | ',' | ';' | '*' | '/' | '+' | '-' | '%' | '=' | '<' | '>' | '!' | '.' => {
                 self.symbol(is_apart)
             }
+            '|' | '&' | '^' | '~' if self.reading == Reading::Names => self.symbol(is_apart),
             _ => Err(refused("an operator or character of this kind")),
         }
     }
@@ -318,7 +347,9 @@ impl Reader<'_> {
             && self.found.first().is_some_and(|first| {
                 ["insert", "replace", "delete"].contains(&first.value.as_str())
             });
-        let is_known = is_part || is_declared || is_ignore || is_returning || self.loads_a_file();
+        let is_any = self.reading == Reading::Names;
+        let is_file = self.loads_a_file();
+        let is_known = is_any || is_part || is_declared || is_ignore || is_returning || is_file;
         if !is_known && OTHER_FORMS.contains(&lower.as_str()) {
             return Err(refused("a key word of a form that is not understood yet"));
         }
@@ -432,8 +463,13 @@ impl Reader<'_> {
                 }
             } else if escapes && letter == '\\' {
                 let (_, escaped) = letters.next().ok_or(Unread::Syntax)?;
+                let is_kept = matches!(escaped, '%' | '_');
+                if is_kept && self.reading == Reading::Names {
+                    value.push('\\');
+                }
                 value.push(match escaped {
                     // Patterns keep them.
+                    '%' | '_' if self.reading == Reading::Names => escaped,
                     '%' | '_' => return Err(refused("\\% or \\_ in a text")),
                     other => bytes::unescaped(other),
                 });
@@ -463,6 +499,9 @@ impl Reader<'_> {
         let Some(before) = self.found.last() else {
             return Ok(());
         };
+        if self.reading == Reading::Names {
+            return Ok(());
+        }
         let is_value = match before.kind {
             Kind::Symbol => before.value != ")" && before.value != ".",
             Kind::Word if self.loads_a_file() => is_apart,
@@ -491,7 +530,9 @@ impl Reader<'_> {
         let found = known.into_iter().find(|known| rest.starts_with(known));
         let symbol = match found {
             Some(symbol) => symbol,
-            None if rest.starts_with('!') || rest.starts_with("<<") || rest.starts_with(">>") => {
+            None if self.reading == Reading::Tree
+                && (rest.starts_with('!') || rest.starts_with("<<") || rest.starts_with(">>")) =>
+            {
                 return Err(refused("an operator of this kind"));
             }
             None => &rest[..1],
@@ -512,8 +553,8 @@ fn may_join(one: &Lexeme, other: &Lexeme) -> bool {
 ///
 /// # Errors
 /// It is not known how the server reads it, or it is several.
-pub(crate) fn plain(text: &str, dialect: MySql) -> Result<String, Unread> {
-    let mut found = lexemes(text, dialect)?;
+pub(crate) fn plain(text: &str, dialect: MySql, reading: Reading) -> Result<String, Unread> {
+    let mut found = read(text, dialect, reading)?;
     let is_end = |lexeme: &Lexeme| lexeme.kind == Kind::Symbol && lexeme.value == ";";
     while found.last().is_some_and(is_end) {
         found.pop();

@@ -14,7 +14,8 @@ use sqlparser::ast::{
 use sqlparser::dialect::{Dialect, MySqlDialect};
 use sqlparser::parser::Parser;
 
-use super::{MySql, lexer, proposed, subset};
+use super::lexer::{self, Reading};
+use super::{MySql, proposed, subset};
 use crate::dialect::Unread;
 
 /// The grammar of the plain form.
@@ -69,13 +70,19 @@ impl Dialect for Plain {
 /// # Errors
 /// It may mean something else, or is not understood.
 pub(crate) fn parse(text: &str, dialect: MySql) -> Result<Statement, Unread> {
-    let statement = tree(text, dialect)?;
+    let statement = tree(text, dialect, Reading::Tree)?;
     subset::check(&statement)?;
     Ok(statement)
 }
 
-fn tree(text: &str, dialect: MySql) -> Result<Statement, Unread> {
-    let plain = lexer::plain(text, dialect)?;
+/// The tree of a single statement as the parser reads it, in which the server may bind operators
+/// otherwise: to find its parts, each of which has to be checked.
+pub(crate) fn any_tree(text: &str, dialect: MySql) -> Option<Statement> {
+    tree(text, dialect, Reading::Names).ok()
+}
+
+fn tree(text: &str, dialect: MySql, reading: Reading) -> Result<Statement, Unread> {
+    let plain = lexer::plain(text, dialect, reading)?;
     let parsed = Parser::parse_sql(&Plain, &plain);
     let mut statements = parsed.map_err(|_| Unread::Syntax)?;
     match (statements.pop(), statements.is_empty()) {
@@ -216,10 +223,11 @@ fn own_name(factor: &TableFactor) -> Option<String> {
 
 /// The trees of a text.
 pub(crate) fn statements(text: &str, dialect: MySql) -> Option<Vec<Statement>> {
-    tree(text, dialect).ok().map(|statement| vec![statement])
+    let statement = tree(text, dialect, Reading::Tree).ok();
+    statement.map(|statement| vec![statement])
 }
 
 /// Whether a text is read as this one statement.
 pub(crate) fn reads_back(text: &str, statement: &Statement, dialect: MySql) -> bool {
-    tree(text, dialect).is_ok_and(|again| again == *statement)
+    tree(text, dialect, Reading::Tree).is_ok_and(|again| again == *statement)
 }

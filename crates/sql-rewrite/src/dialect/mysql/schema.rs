@@ -13,8 +13,8 @@ use super::MySql;
 use crate::schema::Answer;
 use crate::schema::cells::text;
 use crate::{
-    Column, ColumnChecks, ColumnId, Dialect, Mode, ProtectedColumn, RelationKind, Rules, Schema,
-    SchemaError, SealedForm, Table,
+    Column, ColumnChecks, ColumnId, DeclaredColumn, DeclaredKey, Dialect, Mode, ProtectedColumn,
+    RelationKind, Rules, Schema, SchemaError, SealedForm, Table,
 };
 
 /// The user's databases: those of the server itself have no tables that can be protected.
@@ -47,7 +47,7 @@ pub const ASKED: [&str; 8] = [
     concat!(
         "SELECT table_schema, table_name, column_name, column_type, is_nullable = 'YES', \
          column_default IS NOT NULL AND (column_default <> 'NULL' OR VERSION() NOT LIKE \
-         '%MariaDB%'), extra FROM \
+         '%MariaDB%'), extra, collation_name FROM \
          information_schema.columns WHERE ",
         of_users!("table_schema"),
         " ORDER BY table_schema, table_name, ordinal_position"
@@ -80,10 +80,10 @@ pub const ASKED: [&str; 8] = [
     ),
     // With it a privilege on all databases need not hold for each.
     "SHOW GLOBAL VARIABLES LIKE 'partial_revokes'",
-    // Keys over whole columns.
+    // Keys, unique ones or not.
     concat!(
-        "SELECT table_schema, table_name, index_name, column_name, sub_part IS NULL FROM \
-         information_schema.statistics WHERE non_unique = 0 AND ",
+        "SELECT table_schema, table_name, index_name, column_name, sub_part IS NULL, non_unique, \
+         sub_part FROM information_schema.statistics WHERE ",
         of_users!("table_schema"),
         " ORDER BY table_schema, table_name, index_name = 'PRIMARY' DESC, index_name, seq_in_index"
     ),
@@ -244,6 +244,50 @@ fn truth(row: &[Option<String>], index: usize) -> bool {
     text(row, index) == "1"
 }
 
+/// A column for the finisher. It keeps what definitions of columns tell of.
+fn declared(row: &[Option<String>], extra: &str) -> DeclaredColumn {
+    let type_name = text(row, 3);
+    let mut tail = String::new();
+    if !truth(row, 4) {
+        tail.push_str(" NOT NULL");
+        if truth(row, 5) {
+            // No row takes it.
+            tail.push_str(
+                match type_name.split(['(', ' ']).next().unwrap_or_default() {
+                    "date" | "time" | "datetime" | "timestamp" => " DEFAULT 0",
+                    "enum" | "set" | "json" => "",
+                    own if own.ends_with("text") || own.ends_with("blob") => " DEFAULT ''",
+                    "char" | "varchar" | "binary" | "varbinary" => " DEFAULT ''",
+                    _ => " DEFAULT 0",
+                },
+            );
+        }
+    } else if type_name.starts_with("timestamp") {
+        tail.push_str(" NULL");
+    }
+    if extra.contains("auto_increment") {
+        tail.push_str(" AUTO_INCREMENT");
+    }
+    DeclaredColumn {
+        type_name,
+        collation: Some(text(row, 7)).filter(|name| !name.is_empty()),
+        tail,
+    }
+}
+
+/// A key for the finisher. None: it is over what is computed.
+fn declared_key(table: &Table, rows: &[Vec<Option<String>>]) -> Option<DeclaredKey> {
+    let columns = rows.iter().map(|row| {
+        let position = table.position(&text(row, 3).to_ascii_lowercase())?;
+        Some((position, text(row, 6).parse().ok()))
+    });
+    Some(DeclaredKey {
+        is_primary: text(&rows[0], 2).eq_ignore_ascii_case("primary"),
+        is_unique: !truth(&rows[0], 5),
+        columns: columns.collect::<Option<_>>()?,
+    })
+}
+
 impl Builder {
     fn name(&self, row: &[Option<String>]) -> Name {
         let part = |index| builder_name(&text(row, index), self.own);
@@ -291,7 +335,10 @@ impl Builder {
                 unsupported.push(name);
                 continue;
             }
+            let declared = declared(row, &extra);
             let number = i16::try_from(table.columns.len() + 1).unwrap_or(i16::MAX);
+            let columns = &mut self.schema.catalogue.finisher.declared_columns;
+            columns.insert((table.oid, number), declared);
             table.columns.push(Column {
                 name: column,
                 number,
@@ -331,7 +378,14 @@ impl Builder {
                     table.position(&column).filter(|_| truth(row, 4))
                 })
                 .collect();
-            if let Some(columns) = columns {
+            self.schema
+                .catalogue
+                .finisher
+                .declared_keys
+                .entry(table.oid)
+                .or_default()
+                .extend(declared_key(table, rows));
+            if let Some(columns) = columns.filter(|_| !truth(&rows[0], 5)) {
                 table.unique_keys.push(columns);
                 let names = &mut self.schema.catalogue.unique_key_names;
                 names.entry(name).or_default().push(text(&rows[0], 2));

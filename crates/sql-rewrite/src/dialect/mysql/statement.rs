@@ -7,11 +7,12 @@ use sqlparser::ast::{Expr, ObjectName, SelectItem, SetExpr, Statement};
 use sqlstate::SqlState;
 
 use super::lexer::{self, Kind};
-use super::{MySql, information, kinds, lax, load, names, parse, rowless, variables};
+use super::{MySql, finisher, information, kinds, lax, load, names, parse, rowless, variables};
 use crate::analysis::template;
 use crate::dialect::lexeme::{is_word, lower, names_word};
+use crate::finisher::tables;
 use crate::mention::Mentions;
-use crate::statement::of_statement;
+use crate::statement::{of_statement, worst};
 use crate::{Effects, Plan, Planned, Refusal, Schema, Table, guard, verify, walk};
 use sql_plan::{refuse, unsupported};
 
@@ -70,9 +71,13 @@ pub(crate) fn plan(text: &str, schema: &Schema, own: MySql) -> Result<Vec<Planne
             });
         }
     };
+    let is_for_finisher = || tables::is_for(schema) && finisher::is_query(text, own);
     let plan = match load::planned(text, schema, own) {
-        None => named(text, schema, own),
         Some(loads) => loads.map(|(translated, effects)| Plan::One(translated, effects)),
+        None => named(text, schema, own).or_else(|by_others| match is_for_finisher() {
+            true => by_finisher(text, schema, own).map_err(|last| worst(by_others, last)),
+            false => Err(by_others),
+        }),
     };
     plan.map_err(|refusal| refusal.naming(Some(&name)))
         .and_then(planned)
@@ -246,6 +251,16 @@ fn named(text: &str, schema: &Schema, own: MySql) -> Result<Plan, Refusal> {
         kinds::check(&plan, schema)?;
         Ok(plan)
     })
+}
+
+/// The plan of a text that is left to the finisher.
+fn by_finisher(text: &str, schema: &Schema, own: MySql) -> Result<Plan, Refusal> {
+    let is_fit = schema.unfit.is_empty() && text.len() <= STATEMENT_SIZE_MAX;
+    if !is_fit || text.contains(['\0', template::MARK, lexer::HOLE]) {
+        return Err(unsupported("the statement"));
+    }
+    let chain = check_chains(text)?;
+    guard::on_a_stack_for(chain, || tables::of_text(text, schema, own))
 }
 
 /// Bytes of a statement that names a protected table. Its tree takes many times that.

@@ -4,7 +4,7 @@ use mysql::prelude::Queryable as _;
 use mysql::{Conn, OptsBuilder};
 use server_testkit::mysql::{Brand, MySql as Server};
 
-use super::{for_server, lexemes, plain};
+use super::{Reading, for_server, lexemes, plain};
 use crate::dialect::mysql::MySql;
 
 /// Parts that texts are made of: all that decides where something begins and ends.
@@ -162,7 +162,7 @@ fn compare(connection: &mut Conn, own: MySql, mode: &str) {
         for _ in 0..=random.below(9) {
             text.push_str(PARTS[random.below(PARTS.len())]);
         }
-        let Ok(plain) = plain(&text, own) else {
+        let Ok(plain) = plain(&text, own, Reading::Tree) else {
             continue;
         };
         read += 1;
@@ -209,7 +209,7 @@ fn what_servers_read_in_two_ways_is_refused() {
 
 #[test]
 fn marks_stay_apart() {
-    let read = |text| plain(text, MySql::default()).expect("a plain text");
+    let read = |text| plain(text, MySql::default(), Reading::Tree).expect("a plain text");
     assert_eq!(read("SELECT 5--1"), "SELECT 5- -1");
     assert_eq!(read("SELECT 2*/**/-1"), "SELECT 2* -1");
     assert_eq!(read("SELECT t.*"), "SELECT t.*");

@@ -27,6 +27,7 @@ pub(super) fn plan(
             lines.push(format!("Finisher: {}", plan.text));
             (plan.fetch, plan.effects)
         }
+        Plan::FinisherTables(_) => return Err(unsupported("EXPLAIN of such a statement")),
         Plan::FinisherWrite(plan) => {
             let written = Dialect::Postgres.with_parameters(&plan.write.template);
             lines.push(format!("Finisher: {}", plan.query.text));

@@ -26,10 +26,11 @@ pub struct FinisherCounters {
 }
 
 /// A question that has a connection, counted while it has.
-pub(crate) struct Busy<'a>(&'a AtomicU64);
+pub struct Busy<'a>(&'a AtomicU64);
 
 impl<'a> Busy<'a> {
-    pub(crate) fn new(counters: &'a FinisherCounters) -> Self {
+    /// Counts it.
+    pub fn new(counters: &'a FinisherCounters) -> Self {
         add(&counters.busy, 1);
         Self(&counters.busy)
     }

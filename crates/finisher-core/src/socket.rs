@@ -16,25 +16,36 @@ use tokio::io::unix::AsyncFd;
 
 /// A socket that the runtime of its task watches.
 #[derive(Debug)]
-pub(super) struct Socket(AsyncFd<UnixStream>);
+pub struct Socket(AsyncFd<UnixStream>);
 
 impl Socket {
     /// Has the current runtime watch a socket that does not block.
-    pub(super) fn new(socket: UnixStream) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// The runtime cannot.
+    pub fn new(socket: UnixStream) -> io::Result<Self> {
         watched(socket, Interest::READABLE).map(Self)
     }
 
-    pub(super) async fn connect(path: &Path) -> io::Result<Self> {
+    /// Connects to a socket of the file system.
+    ///
+    /// # Errors
+    /// Nobody listens there.
+    pub async fn connect(path: &Path) -> io::Result<Self> {
         // The result does not block.
         Self::new(tokio::net::UnixStream::connect(path).await?.into_std()?)
     }
 
     /// The socket, without a runtime.
-    pub(super) fn into_std(self) -> UnixStream {
+    pub fn into_std(self) -> UnixStream {
         self.0.into_inner()
     }
 
-    pub(super) async fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+    /// Sends all of the bytes.
+    ///
+    /// # Errors
+    /// The connection broke.
+    pub async fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             match self.0.get_ref().write(bytes) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -54,7 +65,10 @@ impl Socket {
     }
 
     /// Waits for bytes. 0: the server has closed.
-    pub(super) async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+    ///
+    /// # Errors
+    /// The connection broke.
+    pub async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             let mut guard = self.0.readable().await?;
             let read = guard.try_io(|socket| socket.get_ref().read(buffer));
@@ -78,7 +92,7 @@ fn watched(socket: UnixStream, interest: Interest) -> io::Result<AsyncFd<UnixStr
 
 /// Whether a connection that nothing was asked on is still open, and has said nothing: a server
 /// that ends one says why.
-pub(super) fn is_silent(socket: &UnixStream) -> bool {
+pub fn is_silent(socket: &UnixStream) -> bool {
     let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
     recv(socket.as_raw_fd(), &mut [0], flags) == Err(Errno::EAGAIN)
 }

@@ -3,7 +3,7 @@
 use zeroize::{Zeroize, Zeroizing};
 
 /// Makes room for more bytes. What the bytes were in before is wiped.
-pub(crate) fn reserve(bytes: &mut Zeroizing<Vec<u8>>, more: usize) {
+pub fn reserve(bytes: &mut Zeroizing<Vec<u8>>, more: usize) {
     if bytes.capacity() - bytes.len() >= more {
         return;
     }
@@ -15,13 +15,13 @@ pub(crate) fn reserve(bytes: &mut Zeroizing<Vec<u8>>, more: usize) {
 }
 
 /// Appends bytes.
-pub(crate) fn extend(bytes: &mut Zeroizing<Vec<u8>>, more: &[u8]) {
+pub fn extend(bytes: &mut Zeroizing<Vec<u8>>, more: &[u8]) {
     reserve(bytes, more.len());
     bytes.extend_from_slice(more);
 }
 
 /// Wipes values.
-pub(crate) fn wipe(values: &mut [Option<Vec<u8>>]) {
+pub fn wipe(values: &mut [Option<Vec<u8>>]) {
     values.iter_mut().flatten().for_each(Zeroize::zeroize);
 }
 

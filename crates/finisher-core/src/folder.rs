@@ -16,13 +16,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::unistd::{Gid, Uid, User};
 
-use crate::error::FinisherError;
+use crate::error::HostError;
 
 /// How the names of folders begin.
 const NAME: &str = "strongroom-finisher-";
 const LOCK: &str = "lock";
-/// An empty server has 40 MB, each database 8 MB more.
+/// An empty server has up to 40 MB, each database of PostgreSQL 8 MB more.
 const SPACE_MIN: u64 = 128 << 20;
+/// What the systems accept as the path of a socket is a little more.
+pub const SOCKET_PATH_SIZE_MAX: usize = 100;
 /// Names that others may have taken before one is free.
 const TRIES_MAX: usize = 1000;
 
@@ -31,24 +33,29 @@ static FOLDERS: AtomicU64 = AtomicU64::new(0);
 
 /// Who runs a server, and who connects to it.
 #[derive(Clone, Debug)]
-pub(crate) struct Owner {
-    pub(crate) uid: Uid,
-    pub(crate) gid: Gid,
+pub struct Owner {
+    /// Who runs the server.
+    pub uid: Uid,
+    /// The group of that.
+    pub gid: Gid,
     /// It is another user than this process has.
-    pub(crate) is_other: bool,
+    pub is_other: bool,
     /// The name of the user who connects: this process's.
-    pub(crate) name: String,
+    pub name: String,
 }
 
 impl Owner {
     /// The user of this name, or this process's own.
-    pub(crate) fn find(run_as: Option<&str>) -> Result<Self, FinisherError> {
+    ///
+    /// # Errors
+    /// There is no such user, or the server cannot run as that one.
+    pub fn find(run_as: Option<&str>) -> Result<Self, HostError> {
         let own = Uid::effective();
         let name = name_of(own)?;
         let user = match run_as {
             None => None,
             Some(run_as) => {
-                let unknown = || FinisherError::UnknownUser {
+                let unknown = || HostError::UnknownUser {
                     name: run_as.to_owned(),
                 };
                 let user = User::from_name(run_as).ok().flatten();
@@ -57,11 +64,11 @@ impl Owner {
         };
         let (uid, gid) = user.map_or((own, Gid::effective()), |user| (user.uid, user.gid));
         if uid.is_root() {
-            return Err(FinisherError::Root);
+            return Err(HostError::Root);
         }
         if uid != own && !own.is_root() {
             let name = run_as.unwrap_or_default().to_owned();
-            return Err(FinisherError::NotRoot { name });
+            return Err(HostError::NotRoot { name });
         }
         Ok(Self {
             uid,
@@ -80,25 +87,26 @@ impl Owner {
     }
 }
 
-fn name_of(uid: Uid) -> Result<String, FinisherError> {
+fn name_of(uid: Uid) -> Result<String, HostError> {
     let user = User::from_uid(uid).ok().flatten();
     user.map(|user| user.name)
-        .ok_or_else(|| FinisherError::UnknownUser {
+        .ok_or_else(|| HostError::UnknownUser {
             name: uid.to_string(),
         })
 }
 
 /// Where folders are made.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
-    pub(crate) path: PathBuf,
+pub struct Place {
+    /// The folder that they are made in.
+    pub path: PathBuf,
     /// Nothing in it reaches a disk, but for swap.
-    pub(crate) is_memory: bool,
+    pub is_memory: bool,
 }
 
 impl Place {
     /// The folder of the options, or one in memory, or at last one for temporary files.
-    pub(crate) fn choose(folder: Option<&Path>, owner: &Owner) -> Self {
+    pub fn choose(folder: Option<&Path>, owner: &Owner) -> Self {
         let place = Self::find(folder, owner);
         if !place.is_memory {
             tracing::warn!(
@@ -167,7 +175,7 @@ fn has_space(_path: &Path) -> bool {
 
 /// A folder that only its owner can enter, locked while this value lives, and then removed.
 #[derive(Debug)]
-pub(crate) struct PrivateFolder {
+pub struct PrivateFolder {
     path: PathBuf,
     owner: Owner,
     _lock: File,
@@ -175,10 +183,13 @@ pub(crate) struct PrivateFolder {
 
 impl PrivateFolder {
     /// Makes one, and removes what proxies left there that are gone.
-    pub(crate) fn create(place: &Place, owner: &Owner) -> Result<Self, FinisherError> {
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn create(place: &Place, owner: &Owner) -> Result<Self, HostError> {
         sweep(&place.path, owner);
         let made = Self::make(&place.path, owner);
-        made.map_err(|error| FinisherError::Folder {
+        made.map_err(|error| HostError::Folder {
             path: place.path.clone(),
             error,
         })
@@ -220,12 +231,16 @@ impl PrivateFolder {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Writes a file that only the owner can read.
-    pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf, FinisherError> {
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write(&self, name: &str, text: &str) -> Result<PathBuf, HostError> {
         let path = self.path.join(name);
         let mut options = File::options();
         options.write(true).create_new(true).mode(0o600);
@@ -235,7 +250,7 @@ impl PrivateFolder {
             .and_then(|()| self.owner.give(&path));
         match written {
             Ok(()) => Ok(path),
-            Err(error) => Err(FinisherError::Folder { path, error }),
+            Err(error) => Err(HostError::Folder { path, error }),
         }
     }
 }
@@ -372,10 +387,7 @@ mod tests {
     #[test]
     fn users_are_those_of_the_system() {
         let unknown = Owner::find(Some("no such user"));
-        assert!(matches!(unknown, Err(FinisherError::UnknownUser { .. })));
-        assert!(matches!(
-            Owner::find(Some("root")),
-            Err(FinisherError::Root)
-        ));
+        assert!(matches!(unknown, Err(HostError::UnknownUser { .. })));
+        assert!(matches!(Owner::find(Some("root")), Err(HostError::Root)));
     }
 }

@@ -12,9 +12,10 @@
 //! 5. Nothing of this process's environment reaches the server, where a key may be: only what says
 //!    where programs, libraries and locales are.
 //!
-//! A shell is always there: `initdb` itself needs it.
+//! A shell is always there: programs that set up a server need it themselves.
 
 use std::env;
+use std::ffi::OsString;
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -25,29 +26,30 @@ use std::thread::{self, JoinHandle};
 
 use crate::folder::{Owner, PrivateFolder};
 
-/// Arguments: the folder, the folder of the programs, options of the server.
+/// Arguments: the folder, the command that makes and runs the server, its signal to end at once,
+/// and arguments of that command. The command ends with the server in its place (`exec`), behind
+/// `$end_with_keeper`.
 const SCRIPT: &str = r#"
 ulimit -c 0
 umask 077
 folder=$1
-programs=$2
-shift 2
+command=$2
+signal=$3
+shift 3
 if setpriv --pdeathsig KILL true >/dev/null 2>&1; then
     end_with_keeper="setpriv --pdeathsig KILL"
 else
     end_with_keeper=
 fi
 (
-    "$programs/initdb" --pgdata="$folder/data" --username=strongroom_owner --encoding=UTF8 \
-        --locale=C --auth-local=peer --auth-host=reject --no-sync --wal-segsize=1 >/dev/null &&
-        exec $end_with_keeper "$programs/postgres" -D "$folder/data" "$@"
+    eval "$command"
 ) </dev/null &
 server=$!
 trap '' HUP INT TERM
 exec >/dev/null 2>&1
 read -r nothing
-kill -QUIT "$server"
-# While it starts it may not hear that, and initdb has children.
+kill -"$signal" "$server"
+# While it starts it may not hear that, and what sets it up has children.
 kill -TERM 0
 wait "$server"
 # A process that has not ended yet may add a file meanwhile.
@@ -70,7 +72,7 @@ const SAID_MAX: usize = 4096;
 
 /// A server that runs, or is starting, with its keeper. Both end when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub struct Keeper {
     life: Arc<Life>,
     /// Never written to.
     input: ChildStdin,
@@ -87,24 +89,32 @@ struct Life {
 }
 
 /// What a server is started with.
-pub(crate) struct Start<'a> {
-    pub(crate) owner: &'a Owner,
-    pub(crate) programs: &'a Path,
-    pub(crate) locales: Option<&'a Path>,
-    pub(crate) settings: &'a [(&'static str, String)],
+pub struct Start<'a> {
+    /// Who runs it.
+    pub owner: &'a Owner,
+    /// Commands of a shell that make the files of the server in `$folder/data` and then become the
+    /// server.
+    pub command: &'static str,
+    /// The signal by which the server ends at once.
+    pub signal: &'static str,
+    /// The arguments of the command.
+    pub arguments: Vec<OsString>,
+    /// A folder of locales compiled by `localedef`. None: the system's.
+    pub locales: Option<&'a Path>,
 }
 
 impl Keeper {
     /// Starts a server in a folder, with its keeper.
-    pub(crate) fn start(folder: PrivateFolder, start: &Start<'_>) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// The keeper cannot be started.
+    pub fn start(folder: PrivateFolder, start: &Start<'_>) -> io::Result<Self> {
         let mut command = Command::new("/bin/sh");
         command
             .args(["-c", SCRIPT, "strongroom-finisher"])
             .arg(folder.path())
-            .arg(start.programs);
-        for (name, value) in start.settings {
-            command.arg("-c").arg(format!("{name}={value}"));
-        }
+            .args([start.command, start.signal])
+            .args(&start.arguments);
         command.env_clear().env("LC_ALL", "C");
         let kept = ENVIRONMENT.iter();
         command.envs(kept.filter_map(|name| Some((name, env::var_os(name)?))));
@@ -134,18 +144,18 @@ impl Keeper {
     }
 
     /// Whether all processes of the server have ended.
-    pub(crate) fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         self.life.is_over.load(Ordering::Acquire)
     }
 
     /// The server is ready: what it says from now on is dropped.
-    pub(crate) fn ready(&self) {
+    pub fn ready(&self) {
         self.life.is_ready.store(true, Ordering::Release);
         self.said_bytes().clear();
     }
 
     /// What the server said while it started.
-    pub(crate) fn said(&self) -> String {
+    pub fn said(&self) -> String {
         let said = self.said_bytes();
         String::from_utf8_lossy(&said).trim().to_owned()
     }
@@ -156,7 +166,7 @@ impl Keeper {
     }
 
     /// Ends the server and its keeper, and waits for both. Blocks.
-    pub(crate) fn end(self) {
+    pub fn end(self) {
         let Self { witness, input, .. } = self;
         drop(input);
         drop(witness.join());

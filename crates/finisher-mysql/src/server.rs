@@ -1,0 +1,297 @@
+//! A server of one kind: started when it is first needed, and again when it has died.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use finisher_core::{
+    FinisherCounters, HostError, Keeper, Owner, Place, PrivateFolder, SOCKET_PATH_SIZE_MAX, Start,
+};
+use session_core::counters::add;
+use session_mysql::finisher::FinisherKind;
+use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+use zeroize::Zeroizing;
+
+use crate::connection::{Connection, Failure};
+use crate::error::FinisherError;
+use crate::options::FinisherOptions;
+use crate::programs::Program;
+use crate::walls;
+
+const SOCKET: &str = "socket";
+/// What is executed at the start.
+const FIRST: &str = "first.sql";
+/// What failed is not tried again at once: questions may come by thousands.
+const FAILURE_PAUSE: Duration = Duration::from_secs(5);
+/// How often a server that starts is asked whether it has.
+const LOOK_PAUSE: Duration = Duration::from_millis(10);
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Server {
+    shared: Arc<Shared>,
+    /// Held while it is started, or a database is created: others wait for the result.
+    state: Arc<Mutex<State>>,
+}
+
+/// What a start needs to know.
+#[derive(Debug)]
+struct Shared {
+    kind: FinisherKind,
+    program: Program,
+    options: Arc<FinisherOptions>,
+    counters: Arc<FinisherCounters>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    running: Option<Running>,
+    /// It has run before, and has not been told to end.
+    has_run: bool,
+    /// When the last start failed, and why.
+    failed: Option<(Instant, Arc<FinisherError>)>,
+}
+
+#[derive(Debug)]
+struct Running {
+    keeper: Keeper,
+    access: Access,
+    databases: HashSet<String>,
+}
+
+/// How to connect.
+#[derive(Clone, Debug)]
+struct Access {
+    socket: Arc<Path>,
+    password: Arc<Zeroizing<String>>,
+}
+
+impl Access {
+    async fn connect(&self, user: &str) -> Result<Connection, FinisherError> {
+        let opened = Connection::open(&self.socket, user, &self.password).await;
+        opened.map_err(refused)
+    }
+}
+
+fn refused(failure: Failure) -> FinisherError {
+    match failure {
+        Failure::Last(error) => FinisherError::SetUp(error),
+        Failure::Gone(error) => FinisherError::Connection(error),
+    }
+}
+
+impl Server {
+    pub(crate) fn new(
+        kind: FinisherKind,
+        program: Program,
+        options: &Arc<FinisherOptions>,
+        counters: &Arc<FinisherCounters>,
+    ) -> Self {
+        let shared = Shared {
+            kind,
+            program,
+            options: Arc::clone(options),
+            counters: Arc::clone(counters),
+        };
+        Self {
+            shared: Arc::new(shared),
+            state: Arc::default(),
+        }
+    }
+
+    /// Sees to it that the server runs and has these databases. This goes on when the caller stops
+    /// waiting.
+    pub(crate) async fn see_to(&self, databases: &[String]) -> Result<(), Arc<FinisherError>> {
+        self.access(databases).await.map(drop)
+    }
+
+    async fn access(&self, databases: &[String]) -> Result<Access, Arc<FinisherError>> {
+        let mut state = Arc::clone(&self.state).lock_owned().await;
+        state.running = state.running.take().filter(|own| !own.keeper.is_over());
+        if let Some(running) = &state.running
+            && databases.iter().all(|own| running.databases.contains(own))
+        {
+            return Ok(running.access.clone());
+        }
+        let (shared, databases) = (Arc::clone(&self.shared), databases.to_vec());
+        let made = tokio::spawn(async move { shared.make(state, databases).await });
+        let stopped = |_| Arc::new(HostError::Late.into());
+        made.await.map_err(stopped)?
+    }
+
+    /// A connection for questions over tables of these databases.
+    pub(crate) async fn connect(
+        &self,
+        databases: &[String],
+    ) -> Result<Connection, Arc<FinisherError>> {
+        let access = self.access(databases).await?;
+        match access.connect(walls::QUERIES).await {
+            // The server has ended, whatever its keeper knows.
+            Err(FinisherError::Connection(_)) => {
+                let mut state = self.state.lock().await;
+                let other = |own: &Running| own.access.socket != access.socket;
+                state.running = state.running.take().filter(other);
+                drop(state);
+                let access = self.access(databases).await?;
+                Ok(access.connect(walls::QUERIES).await?)
+            }
+            other => Ok(other?),
+        }
+    }
+
+    /// Ends it, and waits for that.
+    pub(crate) async fn end(&self) {
+        let mut state = self.state.lock().await;
+        state.has_run = false;
+        let running = state.running.take();
+        drop(state);
+        if let Some(running) = running {
+            // It fails when the runtime ends, and then nobody waits.
+            drop(spawn_blocking(move || running.keeper.end()).await);
+        }
+    }
+}
+
+impl Shared {
+    /// Starts the server, if it does not run, and creates databases.
+    async fn make(
+        self: &Arc<Self>,
+        mut state: OwnedMutexGuard<State>,
+        databases: Vec<String>,
+    ) -> Result<Access, Arc<FinisherError>> {
+        if state.running.is_none() {
+            if let Some((when, error)) = &state.failed
+                && when.elapsed() < FAILURE_PAUSE
+            {
+                return Err(Arc::clone(error));
+            }
+            match self.start().await {
+                Ok(running) => {
+                    state.running = Some(running);
+                    if std::mem::replace(&mut state.has_run, true) {
+                        add(&self.counters.restarted, 1);
+                    }
+                }
+                Err(error) => {
+                    let series = self.kind.series;
+                    tracing::error!(series, %error, "the finisher does not start");
+                    let error = Arc::new(error);
+                    state.failed = Some((Instant::now(), Arc::clone(&error)));
+                    return Err(error);
+                }
+            }
+        }
+        let Some(running) = &mut state.running else {
+            return Err(Arc::new(HostError::Late.into()));
+        };
+        running.create(databases).await.map_err(Arc::new)?;
+        Ok(running.access.clone())
+    }
+
+    async fn start(self: &Arc<Self>) -> Result<Running, FinisherError> {
+        let mut secret = Zeroizing::new([0_u8; 24]);
+        aws_lc_rs::rand::fill(&mut *secret)
+            .map_err(|_| HostError::Keeper(std::io::Error::other("there is no randomness")))?;
+        let password: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+        let password = Arc::new(Zeroizing::new(password));
+        let (shared, own) = (Arc::clone(self), Arc::clone(&password));
+        let begun = spawn_blocking(move || shared.begin(&own)).await;
+        let (keeper, folder) = begun.map_err(|_| HostError::Late)??;
+        let access = Access {
+            socket: folder.join(SOCKET).into(),
+            password,
+        };
+        self.wait_until_ready(&keeper, &access).await?;
+        // It has the password, and was read.
+        drop(fs::remove_file(folder.join(FIRST)));
+        keeper.ready();
+        add(&self.counters.started, 1);
+        tracing::info!(series = self.kind.series, "the finisher has started");
+        Ok(Running {
+            keeper,
+            access,
+            databases: HashSet::new(),
+        })
+    }
+
+    /// Makes its folder and starts its keeper. Blocks.
+    fn begin(&self, password: &str) -> Result<(Keeper, PathBuf), FinisherError> {
+        let owner = Owner::find(self.options.run_as.as_deref())?;
+        let place = Place::choose(self.options.folder.as_deref(), &owner);
+        if !place.is_memory {
+            return Err(FinisherError::NoMemory);
+        }
+        let folder = PrivateFolder::create(&place, &owner)?;
+        let path = folder.path().to_owned();
+        let socket = path.join(SOCKET);
+        if socket.as_os_str().len() > SOCKET_PATH_SIZE_MAX {
+            return Err(HostError::LongPath { path: socket }.into());
+        }
+        let first = folder.write(FIRST, &walls::first_statements(password))?;
+        let start = Start {
+            owner: &owner,
+            command: walls::COMMAND,
+            // It has nothing to keep.
+            signal: "KILL",
+            arguments: walls::arguments(
+                &self.program,
+                &self.options,
+                (&socket, &first),
+                self.kind.folds_tables,
+            ),
+            locales: None,
+        };
+        let keeper = Keeper::start(folder, &start).map_err(HostError::Keeper)?;
+        Ok((keeper, path))
+    }
+
+    async fn wait_until_ready(
+        &self,
+        keeper: &Keeper,
+        access: &Access,
+    ) -> Result<(), FinisherError> {
+        let since = Instant::now();
+        loop {
+            // Read first: a server that ended after its last refusal has said why.
+            let is_over = keeper.is_over();
+            match access.connect(walls::OWNER).await {
+                Ok(_) => return Ok(()),
+                Err(FinisherError::Connection(_)) => {}
+                Err(failure) => return Err(failure),
+            }
+            if is_over {
+                let said = keeper.said();
+                return Err(HostError::Ended { said }.into());
+            }
+            if since.elapsed() > self.options.start_timeout {
+                return Err(HostError::Late.into());
+            }
+            sleep(LOOK_PAUSE).await;
+        }
+    }
+}
+
+impl Running {
+    /// Creates the databases that are not there.
+    async fn create(&mut self, databases: Vec<String>) -> Result<(), FinisherError> {
+        let missing = databases.into_iter();
+        let missing: Vec<String> = missing
+            .filter(|name| !self.databases.contains(name))
+            .collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let mut owner = self.access.connect(walls::OWNER).await?;
+        for name in missing {
+            let quoted = name.replace('`', "``");
+            let sql = format!("CREATE DATABASE IF NOT EXISTS `{quoted}`");
+            owner.execute(&sql).await.map_err(refused)?;
+            self.databases.insert(name);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! Answers, and that nothing of a question is left for the next one.
+
+use session_mysql::finisher::{FinisherAnswer, FinisherStatement};
+use wire_mysql::answer::ErrorPacket;
+use wire_mysql::column::{Column, flag};
+use wire_mysql::row::TextRow;
+
+use crate::common::{finishers, options, question, rows};
+
+const PERSON: [&str; 2] = [
+    "CREATE TEMPORARY TABLE shop.person (id bigint unsigned NOT NULL PRIMARY KEY, name varchar(40) \
+     COLLATE utf8mb4_general_ci)",
+    "INSERT INTO shop.person VALUES ('1', _utf8mb4 x'4cc3a96f'), ('18446744073709551615', NULL)",
+];
+
+#[tokio::test]
+async fn a_text_is_answered_over_the_tables_of_its_question_alone() {
+    let Some((finishers, kind)) = finishers(options()) else {
+        return;
+    };
+    let query = "SELECT p.id, q.name FROM person p LEFT JOIN shop.person q ON q.id = p.id AND \
+                 q.name LIKE 'LEO' ORDER BY p.id";
+    let request = question(kind, &PERSON, query);
+    let answer = rows(&finishers, request.clone()).await;
+    assert_eq!(answer, ["1|Léo", "18446744073709551615|-"]);
+    let FinisherAnswer::Rows(answer) = finishers.ask(request).await else {
+        panic!("no rows");
+    };
+    let id = Column::read(&answer.columns[0]).expect("a definition");
+    assert_eq!(
+        (id.schema, id.table, id.original_table),
+        (&b"shop"[..], &b"p"[..], &b"person"[..])
+    );
+    let wanted = flag::NOT_NULL | flag::PRI_KEY | flag::UNSIGNED;
+    assert_eq!(id.flags & wanted, wanted);
+    // The tables, settings and variables of a question are gone with it.
+    let gone = question(kind, &[], "SELECT * FROM person");
+    let FinisherAnswer::Refused(error) = finishers.ask(gone).await else {
+        panic!("there is a table");
+    };
+    // Who may read nothing but temporary tables is not told whether there is another.
+    assert_eq!(ErrorPacket::read(&error).expect("an error").code, 1142);
+    let setting = question(kind, &[], "SELECT @@sql_mode, @@time_zone, @x");
+    assert_eq!(
+        rows(&finishers, setting).await,
+        ["STRICT_TRANS_TABLES|+00:00|-"]
+    );
+    finishers.end().await;
+}
+
+#[tokio::test]
+async fn warnings_come_with_the_rows_and_errors_as_the_server_says_them() {
+    let Some((finishers, kind)) = finishers(options()) else {
+        return;
+    };
+    let request = question(kind, &[], "SELECT CAST('12x' AS SIGNED)");
+    let FinisherAnswer::Rows(answer) = finishers.ask(request).await else {
+        panic!("no rows");
+    };
+    assert_eq!((answer.warning_count, answer.warnings.len()), (1, 1));
+    let warning = TextRow::read(&answer.warnings[0], 3).expect("a row");
+    let texts: Vec<_> = warning.iter().flatten().collect();
+    assert_eq!(texts[1], b"1292");
+    let request = question(kind, &[], "SELECT (SELECT 1 UNION SELECT 2)");
+    let FinisherAnswer::Refused(error) = finishers.ask(request).await else {
+        panic!("an answer");
+    };
+    assert_eq!(ErrorPacket::read(&error).expect("an error").code, 1242);
+    let mut request = question(kind, &PERSON, "SELECT REPEAT('x', 1000) FROM person");
+    request.answer_size_max = 1500;
+    let FinisherAnswer::Failed(error) = finishers.ask(request).await else {
+        panic!("an answer");
+    };
+    assert!(error.message.contains("1500 bytes"), "{error:?}");
+    finishers.end().await;
+}
+
+#[tokio::test]
+async fn prepared_texts_are_described_and_executed() {
+    let Some((finishers, kind)) = finishers(options()) else {
+        return;
+    };
+    let text = b"SELECT ? + 1 AS n FROM person WHERE id = 1".to_vec();
+    let mut request = question(kind, &PERSON, "");
+    request.statement = FinisherStatement::Described(text.clone().into());
+    let FinisherAnswer::Described(definitions) = finishers.ask(request.clone()).await else {
+        panic!("no definitions");
+    };
+    assert_eq!(
+        (definitions.parameters.len(), definitions.columns.len()),
+        (1, 1)
+    );
+    // COM_STMT_EXECUTE of no statement, with the parameter 41 as a LONGLONG.
+    let mut command = vec![0x17, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 8, 0];
+    command.extend_from_slice(&41_u64.to_le_bytes());
+    request.statement = FinisherStatement::Executed {
+        text: text.into(),
+        command: command.into(),
+    };
+    let FinisherAnswer::Rows(answer) = finishers.ask(request).await else {
+        panic!("no rows");
+    };
+    assert_eq!(*answer.rows[0], [0, 0, 42, 0, 0, 0, 0, 0, 0, 0]);
+    finishers.end().await;
+}
+
+#[tokio::test]
+async fn questions_can_do_nothing_but_compute() {
+    let Some((finishers, kind)) = finishers(options()) else {
+        return;
+    };
+    for (query, code) in [
+        ("SELECT 1 INTO OUTFILE '/tmp/strongroom'", 1045),
+        ("SELECT * FROM mysql.global_priv", 1142),
+        ("CREATE TABLE shop.kept (a int)", 1142),
+        ("SET GLOBAL general_log = 1", 1227),
+        ("CREATE USER somebody", 1227),
+        ("DROP DATABASE shop", 1044),
+    ] {
+        let FinisherAnswer::Refused(error) = finishers.ask(question(kind, &PERSON, query)).await
+        else {
+            panic!("{query} is answered");
+        };
+        let found = ErrorPacket::read(&error).expect("an error").code;
+        assert!(found == code || found == 1227, "{query}: {found}");
+    }
+    let file = question(kind, &[], "SELECT LOAD_FILE('/etc/passwd')");
+    assert_eq!(rows(&finishers, file).await, ["-"]);
+    finishers.end().await;
+}

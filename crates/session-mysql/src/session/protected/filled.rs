@@ -1,0 +1,97 @@
+//! How queries are carried out that the finisher answers.
+
+use std::sync::Arc;
+
+use session_core::counters::add;
+use session_core::plans::TextPlan;
+use wire_mysql::command::{kind, write_text};
+use wire_mysql::packet::{self, Header};
+
+use super::filling::{Asked, Filling, Taken};
+use super::{Protected, Reach, Work};
+use crate::finisher::{FinisherAnswer, FinisherRequest};
+use crate::refusal::Refusal;
+
+impl Protected {
+    /// Begins a query.
+    pub(super) fn fill(
+        &mut self,
+        asked: (Arc<TextPlan>, &[u8], Asked),
+        sequence: u8,
+        reach: &mut Reach<'_>,
+    ) {
+        let Some(settings) = &self.settings else {
+            return;
+        };
+        let shared = self.shared();
+        let limits = (shared.finish_rows_max(), shared.finish_bytes_max());
+        match Filling::begin(asked, settings, limits, sequence) {
+            Err(error) => self.refuse(&error, sequence, reach),
+            Ok((filling, text)) => {
+                self.send(|out| write_text(kind::QUERY, text.as_bytes(), out), reach);
+                self.work = Work::Filling(Box::new(filling));
+            }
+        }
+    }
+
+    /// Takes a payload of the server for such a query.
+    pub(super) fn filled(
+        &mut self,
+        packet: (Header, &[u8]),
+        reach: &mut Reach<'_>,
+    ) -> Result<(), Refusal> {
+        let Work::Filling(filling) = &mut self.work else {
+            return Ok(());
+        };
+        let taken = filling.take(packet, (reach.capabilities, reach.status));
+        let (mut sequence, fetched) = (filling.sequence, filling.fetched);
+        if filling.is_damaged {
+            add(&self.view.shared().counters().values_damaged, 1);
+        }
+        match taken? {
+            Taken::More => {}
+            Taken::Sends(command) => self.send(|out| out.extend_from_slice(&command), reach),
+            Taken::Asks(request) => {
+                let counters = self.view.shared().counters();
+                add(&counters.queries_finished, 1);
+                add(&counters.rows_finished, fetched as u64);
+                self.request = Some(request);
+            }
+            Taken::Answers(answer) => {
+                packet::write_bytes(&answer, &mut sequence, reach.to_client);
+                self.work = Work::Nothing;
+            }
+            Taken::Fails(refusal) => self.refuse_as(refusal, sequence, reach),
+        }
+        Ok(())
+    }
+
+    /// The question to the finisher, once there is one.
+    pub(in crate::session) fn take_request(&mut self) -> Option<FinisherRequest> {
+        self.request.take().map(|request| *request)
+    }
+
+    /// Takes the finisher's answer.
+    pub(in crate::session) fn finisher_answered(
+        &mut self,
+        answer: FinisherAnswer,
+        reach: &mut Reach<'_>,
+    ) {
+        let work = std::mem::replace(&mut self.work, Work::Nothing);
+        let Work::Filling(filling) = work else {
+            self.work = work;
+            return;
+        };
+        let sequence = filling.sequence;
+        let session = (reach.capabilities, *reach.status);
+        match filling.answer(answer, session, reach.to_client) {
+            Ok(left) => {
+                self.warned = left.warnings;
+                if let Some((number, prepared)) = left.prepared {
+                    self.statements.put(number, prepared);
+                }
+            }
+            Err(refusal) => self.refuse_as(refusal, sequence, reach),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Queries that the finisher answers: the rows of their tables are fetched in one statement, and
+//! opened; the finisher gets tables of them and the client's own text; the client gets its answer.
+
+mod answer;
+mod question;
+
+use std::sync::Arc;
+
+use session_core::StatementError;
+use session_core::plans::TextPlan;
+use wire_mysql::answer::{ERR, Prepared as Numbered};
+use wire_mysql::capabilities::Status;
+use wire_mysql::command::{kind, write_text};
+use wire_mysql::packet::Header;
+use wire_mysql::{Capabilities, Malformed};
+use zeroize::Zeroizing;
+
+use super::super::answers::{Need, Step, need};
+use super::errors::{refusal, without_sealed};
+use super::fetching::{Fetched, Fetching};
+use super::settings::Settings;
+use super::statements::{Bindings, tables_of};
+use crate::finisher::{FinisherKind, FinisherRequest};
+use crate::refusal::Refusal;
+
+/// What the client has sent.
+#[derive(Debug)]
+pub(super) enum Asked {
+    /// A text.
+    Text,
+    /// A text to be prepared.
+    Prepare,
+    /// Values for a prepared text.
+    Execute(Bindings),
+}
+
+/// How far it is.
+#[derive(Debug)]
+enum Stage {
+    /// The rows come.
+    Fetching(Box<Fetching>),
+    /// The server prepares a statement that stands for the client's, so that each has a number of
+    /// its own.
+    Numbering(Step),
+    /// The finisher is asked.
+    Waiting,
+}
+
+/// A query under way.
+#[derive(Debug)]
+pub(super) struct Filling {
+    plan: Arc<TextPlan>,
+    /// The client's text.
+    text: Zeroizing<Vec<u8>>,
+    asked: Asked,
+    kind: FinisherKind,
+    database: Option<String>,
+    size_max: usize,
+    stage: Stage,
+    /// What is to be asked of the finisher, once a statement has its number.
+    request: Option<FinisherRequest>,
+    /// The server's number of a prepared statement.
+    number: u32,
+    /// The number of the client's next packet.
+    pub(super) sequence: u8,
+    /// A value did not open.
+    pub(super) is_damaged: bool,
+    /// How many rows were fetched.
+    pub(super) fetched: usize,
+}
+
+/// What a payload of the server leads to.
+pub(super) enum Taken {
+    /// More follows.
+    More,
+    /// The server gets this.
+    Sends(Vec<u8>),
+    /// The finisher is asked this.
+    Asks(Box<FinisherRequest>),
+    /// The client gets this payload, and no more.
+    Answers(Vec<u8>),
+    /// The client is refused.
+    Fails(Refusal),
+}
+
+impl Filling {
+    /// Begins. Gives the text that the server gets.
+    ///
+    /// # Errors
+    /// A value cannot be sealed.
+    pub(super) fn begin(
+        (plan, text, asked): (Arc<TextPlan>, &[u8], Asked),
+        settings: &Settings,
+        (rows_max, size_max): (usize, usize),
+        sequence: u8,
+    ) -> Result<(Self, String), StatementError> {
+        let query = tables_of(&plan).ok_or_else(StatementError::other_plan)?;
+        let (own, _) = settings
+            .own
+            .clone()
+            .map_err(|error| StatementError::unsupported(error.to_string()))?;
+        let fetch = question::fetch(query, &plan.loaded, &asked, settings)?;
+        // The row of the session's settings is none of the client's.
+        let fetching = Fetching::new(rows_max.saturating_add(1), size_max);
+        let filling = Self {
+            text: Zeroizing::new(text.to_vec()),
+            asked,
+            kind: FinisherKind {
+                series: own.series(),
+                folds_tables: own.folds_tables,
+            },
+            database: settings.database.clone(),
+            size_max,
+            stage: Stage::Fetching(Box::new(fetching)),
+            request: None,
+            number: 0,
+            sequence,
+            is_damaged: false,
+            fetched: 0,
+            plan,
+        };
+        Ok((filling, fetch))
+    }
+
+    /// Takes a payload of the server.
+    ///
+    /// # Errors
+    /// The session cannot go on.
+    pub(super) fn take(
+        &mut self,
+        (header, payload): (Header, &[u8]),
+        (capabilities, status): (Capabilities, &mut Status),
+    ) -> Result<Taken, Refusal> {
+        match &mut self.stage {
+            Stage::Waiting => Err(Malformed.into()),
+            Stage::Fetching(fetching) => {
+                match fetching.take((header, payload), capabilities, status)? {
+                    Fetched::More => Ok(Taken::More),
+                    Fetched::Failed(error) => Ok(Taken::Answers(without_sealed(&error)?)),
+                    Fetched::Done => self.fetched(),
+                }
+            }
+            Stage::Numbering(step) => {
+                let first = payload.first().copied();
+                let need = need(*step, header, first, capabilities).ok_or(Malformed)?;
+                let next = match need {
+                    Need::Whole if first == Some(ERR) => {
+                        return Ok(Taken::Answers(without_sealed(payload)?));
+                    }
+                    Need::Whole => {
+                        if *step == Step::Prepared {
+                            self.number = Numbered::read(payload)?.statement;
+                        }
+                        // It has no rows whose end says something of the session.
+                        step.read(payload, capabilities, &mut Status(0))?
+                    }
+                    Need::Nothing => step.passed(capabilities),
+                };
+                match next {
+                    Some(next) => {
+                        *step = next;
+                        Ok(Taken::More)
+                    }
+                    None => {
+                        self.stage = Stage::Waiting;
+                        let request = self.request.take().ok_or(Malformed)?;
+                        Ok(Taken::Asks(Box::new(request)))
+                    }
+                }
+            }
+        }
+    }
+
+    /// All rows are there.
+    fn fetched(&mut self) -> Result<Taken, Refusal> {
+        let Stage::Fetching(fetching) = std::mem::replace(&mut self.stage, Stage::Waiting) else {
+            return Err(Malformed.into());
+        };
+        self.fetched = fetching.rows.len().saturating_sub(1);
+        match self.request(&fetching) {
+            Ok(request) if matches!(self.asked, Asked::Prepare) => {
+                self.request = Some(request);
+                self.stage = Stage::Numbering(Step::Prepared);
+                let mut command = Vec::new();
+                write_text(kind::STMT_PREPARE, b"SELECT 1", &mut command);
+                Ok(Taken::Sends(command))
+            }
+            Ok(request) => Ok(Taken::Asks(Box::new(request))),
+            Err(error) if error.ends_session => {
+                self.is_damaged = true;
+                Err(refusal(&error))
+            }
+            Err(error) => Ok(Taken::Fails(refusal(&error))),
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The finisher's answer, as the client gets it.
+
+use session_core::StatementError;
+use wire_mysql::answer::{EOF, EofPacket, ErrorPacket, OkPacket, Prepared as Numbered};
+use wire_mysql::capabilities::Status;
+use wire_mysql::packet;
+use wire_mysql::{Capabilities, Malformed};
+use zeroize::Zeroizing;
+
+use super::super::errors::refusal;
+use super::super::statements::{Kind, Prepared, tables_of};
+use super::{Asked, Filling};
+use crate::finisher::{FinisherAnswer, FinisherDefinitions, FinisherRows};
+use crate::refusal::Refusal;
+
+/// What is left of an answer that was written for the client.
+#[derive(Debug, Default)]
+pub(in crate::session::protected) struct Left {
+    /// A statement that is prepared now, by its number.
+    pub(in crate::session::protected) prepared: Option<(u32, Prepared)>,
+    /// Rows of `SHOW WARNINGS`.
+    pub(in crate::session::protected) warnings: Vec<Zeroizing<Vec<u8>>>,
+}
+
+impl Filling {
+    /// Writes the client's answer.
+    ///
+    /// # Errors
+    /// The client is refused, and nothing is written.
+    pub(in crate::session::protected) fn answer(
+        mut self,
+        answer: FinisherAnswer,
+        (capabilities, status): (Capabilities, Status),
+        out: &mut Vec<u8>,
+    ) -> Result<Left, Refusal> {
+        match (answer, &self.asked) {
+            (FinisherAnswer::Failed(error), _) => Err(refusal(&error)),
+            (FinisherAnswer::Refused(error), _) => self.refused(&error, out),
+            (FinisherAnswer::Described(own), Asked::Prepare) => {
+                self.described(&own, (capabilities, status), out)
+            }
+            (FinisherAnswer::Rows(rows), Asked::Text | Asked::Execute(_)) => {
+                self.rows(rows, (capabilities, status), out)
+            }
+            _ => Err(refusal(&StatementError::defect(
+                "the finisher answers what it was not asked",
+            ))),
+        }
+    }
+
+    /// The server itself would say the same of the query.
+    fn refused(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Result<Left, Refusal> {
+        /// `ER_TABLEACCESS_DENIED_ERROR`, `ER_NO_SUCH_TABLE`
+        const NO_TABLE: [u16; 2] = [1142, 1146];
+        let error = ErrorPacket::read(payload)?;
+        if NO_TABLE.contains(&error.code) {
+            let message = "a query that the finisher evaluates names a table that is not known to \
+                           the proxy, or a view";
+            return Err(refusal(&StatementError::unsupported(message)));
+        }
+        packet::write_bytes(payload, &mut self.sequence, out);
+        Ok(Left::default())
+    }
+
+    fn rows(
+        &mut self,
+        rows: FinisherRows,
+        (capabilities, status): (Capabilities, Status),
+        out: &mut Vec<u8>,
+    ) -> Result<Left, Refusal> {
+        let sequence = &mut self.sequence;
+        let has_eof = !capabilities.has(Capabilities::DEPRECATE_EOF);
+        let count = u16::try_from(rows.columns.len()).map_err(|_| Malformed)?;
+        packet::write(sequence, out, |out| match u8::try_from(count) {
+            Ok(count @ ..=250) => out.push(count),
+            _ => {
+                out.push(0xfc);
+                out.extend_from_slice(&count.to_le_bytes());
+            }
+        });
+        for column in &rows.columns {
+            packet::write_bytes(column, sequence, out);
+        }
+        let eof = |warnings| EofPacket { warnings, status };
+        if has_eof {
+            packet::write(sequence, out, |out| eof(0).write(out));
+        }
+        for row in &rows.rows {
+            packet::write_bytes(row, sequence, out);
+        }
+        let warnings = rows.warning_count;
+        packet::write(sequence, out, |out| match has_eof {
+            true => eof(warnings).write(out),
+            false => {
+                let mut end = OkPacket::new(0, status);
+                end.warnings = warnings;
+                end.write(EOF, capabilities, out);
+            }
+        });
+        Ok(Left {
+            prepared: None,
+            warnings: rows.warnings,
+        })
+    }
+
+    fn described(
+        &mut self,
+        own: &FinisherDefinitions,
+        (capabilities, status): (Capabilities, Status),
+        out: &mut Vec<u8>,
+    ) -> Result<Left, Refusal> {
+        let query = tables_of(&self.plan).ok_or(Malformed)?;
+        if own.parameters.len() != query.parameters {
+            return Err(refusal(&StatementError::defect(
+                "the finisher counts other parameters",
+            )));
+        }
+        let size = |definitions: &[Vec<u8>]| u16::try_from(definitions.len());
+        let shown = Numbered {
+            statement: self.number,
+            columns: size(&own.columns).map_err(|_| Malformed)?,
+            parameters: size(&own.parameters).map_err(|_| Malformed)?,
+            warnings: 0,
+        };
+        let sequence = &mut self.sequence;
+        packet::write(sequence, out, |out| shown.write(out));
+        for definitions in [&own.parameters, &own.columns] {
+            for one in definitions {
+                packet::write_bytes(one, sequence, out);
+            }
+            if !definitions.is_empty() && !capabilities.has(Capabilities::DEPRECATE_EOF) {
+                let eof = EofPacket {
+                    warnings: 0,
+                    status,
+                };
+                packet::write(sequence, out, |out| eof.write(out));
+            }
+        }
+        let kind = Kind::Filled(self.plan.clone());
+        let prepared = Prepared::new(&self.text, kind, self.plan.loaded.version);
+        Ok(Left {
+            prepared: Some((self.number, prepared)),
+            warnings: Vec::new(),
+        })
+    }
+}

@@ -1,0 +1,454 @@
+//! What the server is asked for, and what the finisher is asked then.
+
+use std::fmt::Write as _;
+
+use session_core::{Loaded, StatementError, wiped};
+use sql_plan::{FilledColumn, FilledForm, FilledTable, FinisherTables, Form, Source};
+use wire_mysql::execute::{Head, NO_CURSOR, write};
+use wire_mysql::row::TextRow;
+use zeroize::Zeroizing;
+
+use super::super::fetching::Fetching;
+use super::super::fill::{self, Bound, Written, parameter};
+use super::super::settings::{Letters, Results, Settings};
+use super::super::statements::tables_of;
+use super::super::values::Opened;
+use super::{Asked, Filling};
+use crate::finisher::{FinisherRequest, FinisherStatement};
+
+/// What stands between the settings of the session.
+const MARK: char = '\u{1f}';
+/// Settings that the finisher follows, behind the time and the zone.
+const SETTINGS: [&str; 12] = [
+    "sql_mode",
+    "character_set_client",
+    "character_set_results",
+    "collation_connection",
+    "div_precision_increment",
+    "group_concat_max_len",
+    "default_week_format",
+    "lc_time_names",
+    "max_sort_length",
+    "sql_select_limit",
+    "old_mode",
+    "sql_auto_is_null",
+];
+/// How many stand before them.
+const BEFORE_SETTINGS: usize = 4;
+/// Bytes of a statement that fills a table, beyond which the next begins.
+const STATEMENT_SIZE: usize = 256 << 10;
+/// Bytes that are got ready for a row, for each that was fetched.
+const ROOM: usize = 16;
+/// The zero of `TIMESTAMP`, which no moment is.
+const NO_MOMENT: &str = "'0000-00-00 00:00:00'";
+
+/// The statement that fetches the settings of the session and the rows of all tables, of one
+/// snapshot.
+///
+/// Each row has the number of its table in the first column, and NULL in the columns of the others.
+/// Values come as bytes: no setting of the session changes them.
+///
+/// # Errors
+/// A value cannot be sealed.
+pub(super) fn fetch(
+    query: &FinisherTables,
+    loaded: &Loaded,
+    asked: &Asked,
+    settings: &Settings,
+) -> Result<String, StatementError> {
+    let tables: &[FilledTable] = match asked {
+        // A text that is prepared has no rows yet.
+        Asked::Prepare => &[],
+        Asked::Text | Asked::Execute(_) => &query.tables,
+    };
+    let width: usize = tables.iter().map(|table| table.columns.len()).sum();
+    let mut text = format!("SELECT 0 AS n, {}", of_session());
+    text.push_str(&", NULL".repeat(width));
+    let mut before = 0;
+    for (table, number) in tables.iter().zip(1..) {
+        let count = table.columns.len();
+        write!(text, " UNION ALL SELECT {number}, NULL").map_err(no_text)?;
+        text.push_str(&", NULL".repeat(before));
+        for column in &table.columns {
+            text.push_str(", ");
+            text.push_str(&as_bytes(column));
+        }
+        before += count;
+        text.push_str(&", NULL".repeat(width - before));
+        let rows = rows_of(table, loaded, asked, settings)?;
+        write!(text, " FROM ({rows}) AS s").map_err(no_text)?;
+    }
+    // A limit that the session sets does not hold where there is another one.
+    text.push_str(" LIMIT 18446744073709551615");
+    Ok(text)
+}
+
+fn no_text(_: std::fmt::Error) -> StatementError {
+    StatementError::defect("a text cannot be written")
+}
+
+fn of_session() -> String {
+    let mut parts = vec![
+        "UNIX_TIMESTAMP(NOW(6))".to_owned(),
+        "TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(), NOW())".to_owned(),
+        "@@time_zone".to_owned(),
+        "@@system_time_zone".to_owned(),
+    ];
+    parts.extend(SETTINGS.map(|name| format!("IFNULL(@@{name}, 'NULL')")));
+    format!("CAST(CONCAT_WS(0x1f, {}) AS BINARY)", parts.join(", "))
+}
+
+fn as_bytes(column: &FilledColumn) -> String {
+    let name = &column.name;
+    match (&column.form, column.sealed) {
+        (_, Some(_)) => format!("s.{name}"),
+        (FilledForm::Quoted | FilledForm::Bytes | FilledForm::Text(_), None) => {
+            format!("CAST(s.{name} AS BINARY)")
+        }
+        (FilledForm::Float, None) => format!("CAST(s.{name} + 0e0 AS BINARY)"),
+        (FilledForm::Bits, None) => format!("CAST(s.{name} + 0 AS BINARY)"),
+        (FilledForm::Moment, None) => format!("CAST(UNIX_TIMESTAMP(s.{name}) AS BINARY)"),
+    }
+}
+
+/// The statement that fetches the rows of a table.
+fn rows_of(
+    table: &FilledTable,
+    loaded: &Loaded,
+    asked: &Asked,
+    settings: &Settings,
+) -> Result<String, StatementError> {
+    let filled = match asked {
+        Asked::Text | Asked::Prepare => fill::text(&table.fetch, loaded, fill::Made::default()),
+        Asked::Execute(bindings) => {
+            let values = bindings
+                .values()
+                .map_err(|_| StatementError::defect("values that were read cannot be read"))?;
+            fill::text_with(&table.fetch, |hole| match (&hole.source, hole.form) {
+                (Source::Parameter(number), Form::Plain) => {
+                    fill::constant(&Bound::find(&values, *number)?).map(Written::Plain)
+                }
+                (Source::Parameter(number), Form::Sealed(column, purpose)) => {
+                    let bound = Bound::find(&values, *number)?;
+                    parameter(&bound, (column, purpose), settings, loaded).map(Written::Sealed)
+                }
+                _ => fill::literal(hole, loaded).map(Written::Sealed),
+            })
+        }
+    };
+    match (&table.fetch_all, filled) {
+        // The finisher evaluates the condition, whatever the value is.
+        (Some(all), Err(_)) => fill::text(all, loaded, fill::Made::default()),
+        (_, filled) => filled,
+    }
+}
+
+/// Values are opened as they are: the finisher writes them for the client.
+const RESULTS: Results = Results {
+    letters: Letters::Utf8,
+    number: 45,
+    is_unconverted: false,
+};
+
+impl Filling {
+    /// What the finisher is asked, once all rows are there.
+    pub(super) fn request(&self, fetching: &Fetching) -> Result<FinisherRequest, StatementError> {
+        let query = tables_of(&self.plan).ok_or_else(StatementError::other_plan)?;
+        if fetching.is_too_much {
+            let message = "a query fetches more rows than the proxy may keep to finish it";
+            return Err(StatementError::limit(message).hint(
+                "Narrow the condition by columns that the server can compare, or raise \
+                 max_finish_rows and max_finish_bytes in the proxy's configuration.",
+            ));
+        }
+        let mut filler = Filler::new(query, &self.plan.loaded);
+        for row in &fetching.rows {
+            filler.row(row, fetching.columns.len())?;
+        }
+        let mut databases: Vec<String> = self.database.iter().cloned().collect();
+        databases.extend(query.tables.iter().map(|table| table.database.clone()));
+        databases.sort_unstable();
+        databases.dedup();
+        let tables = filler.tables();
+        let settings = filler.settings(query.uses_zone)?;
+        let text = self.text.clone();
+        let statement = match &self.asked {
+            Asked::Text => FinisherStatement::Text(text),
+            Asked::Prepare => FinisherStatement::Described(text),
+            Asked::Execute(bindings) => {
+                let malformed = |_| StatementError::defect("values that were read cannot be read");
+                let (types, values) = bindings.values().map_err(malformed)?;
+                let mut command = Zeroizing::new(Vec::new());
+                let head = Head {
+                    statement: 0,
+                    cursor: NO_CURSOR,
+                };
+                let parameters: Vec<_> = types.iter().copied().zip(values).collect();
+                write(head, parameters.iter().copied(), &mut command);
+                FinisherStatement::Executed { text, command }
+            }
+        };
+        Ok(FinisherRequest {
+            kind: self.kind,
+            databases,
+            database: self.database.clone(),
+            tables,
+            settings,
+            statement,
+            answer_size_max: self.size_max,
+        })
+    }
+}
+
+/// Bytes with values.
+type Bytes = Zeroizing<Vec<u8>>;
+
+/// Makes statements that fill tables.
+struct Filler<'a> {
+    query: &'a FinisherTables,
+    loaded: &'a Loaded,
+    /// For each table: statements that are full, and the one that is not.
+    filled: Vec<(Vec<Bytes>, Bytes)>,
+    session: Option<String>,
+}
+
+impl<'a> Filler<'a> {
+    fn new(query: &'a FinisherTables, loaded: &'a Loaded) -> Self {
+        let none = || (Vec::new(), Zeroizing::new(Vec::new()));
+        Self {
+            query,
+            loaded,
+            filled: query.tables.iter().map(|_| none()).collect(),
+            session: None,
+        }
+    }
+
+    fn row(&mut self, payload: &[u8], width: usize) -> Result<(), StatementError> {
+        let other = StatementError::other_columns;
+        let row = TextRow::read(payload, width).map_err(|_| other())?;
+        let mut values = row.iter();
+        let text = |value: Option<Option<&[u8]>>| {
+            let value = value.flatten().map(<[u8]>::to_vec);
+            value.and_then(|value| String::from_utf8(value).ok())
+        };
+        let number = text(values.next()).and_then(|number| number.parse::<usize>().ok());
+        let session = values.next();
+        let Some(index) = number.ok_or_else(other)?.checked_sub(1) else {
+            self.session = text(session);
+            return Ok(());
+        };
+        let tables = &self.query.tables;
+        let table = tables.get(index).ok_or_else(other)?;
+        let before: usize = tables[..index].iter().map(|own| own.columns.len()).sum();
+        let (full, open) = &mut self.filled[index];
+        if open.len() > STATEMENT_SIZE {
+            full.push(std::mem::replace(open, Zeroizing::new(Vec::new())));
+        }
+        match open.is_empty() {
+            true => {
+                let begin = format!("INSERT INTO {} VALUES (", table.name);
+                wiped::reserve(open, STATEMENT_SIZE.min(ROOM * payload.len() + begin.len()));
+                open.extend_from_slice(begin.as_bytes());
+            }
+            false => wiped::extend(open, b", ("),
+        }
+        let mut values = values.skip(before);
+        for (place, column) in table.columns.iter().enumerate() {
+            if place > 0 {
+                wiped::extend(open, b", ");
+            }
+            let value = values.next().ok_or_else(other)?;
+            match (value, column.sealed) {
+                (None, _) => wiped::extend(open, b"NULL"),
+                (Some(sealed), Some(id)) => {
+                    let mut opened = Opened::new(self.loaded, id, sealed, RESULTS)?;
+                    put(&column.form, opened.text(), open)?;
+                    opened.wipe();
+                }
+                (Some(value), None) => put(&column.form, value, open)?,
+            }
+        }
+        wiped::extend(open, b")");
+        Ok(())
+    }
+
+    /// All statements, those that make the tables before the others.
+    fn tables(&mut self) -> Vec<Bytes> {
+        let made = self.query.tables.iter();
+        let mut all: Vec<Bytes> = made
+            .map(|table| Zeroizing::new(table.create.clone().into_bytes()))
+            .collect();
+        for (full, open) in std::mem::take(&mut self.filled) {
+            all.extend(full);
+            all.extend(Some(open).filter(|open| !open.is_empty()));
+        }
+        all
+    }
+
+    /// The statement that makes the settings of the finisher those of the session.
+    fn settings(&self, uses_zone: bool) -> Result<String, StatementError> {
+        let all: Vec<&str> = self
+            .session
+            .iter()
+            .flat_map(|own| own.split(MARK))
+            .collect();
+        let is_harmless = |own: &&str| {
+            let mut letters = own.bytes();
+            letters.all(|byte| byte.is_ascii_alphanumeric() || b"_,+-./: ".contains(&byte))
+        };
+        if all.len() != BEFORE_SETTINGS + SETTINGS.len() || !all.iter().all(is_harmless) {
+            return Err(StatementError::defect(
+                "the settings of the session are not understood",
+            ));
+        }
+        let zone = zone(all[2], all[3], all[1], uses_zone)?;
+        let mut text = format!("SET timestamp = {}, time_zone = '{zone}'", all[0]);
+        for (name, value) in SETTINGS.iter().zip(&all[BEFORE_SETTINGS..]) {
+            let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
+            match (*name, *value) {
+                ("sql_auto_is_null", "1" | "ON") => {
+                    let message = "sql_auto_is_null in a session whose query the finisher answers";
+                    return Err(StatementError::unsupported(message).hint("Set it to 0."));
+                }
+                ("sql_auto_is_null", _) => {}
+                (name, value) if value == "NULL" || (is_number && !value.is_empty()) => {
+                    write!(text, ", {name} = {value}").map_err(no_text)?;
+                }
+                (name, value) => write!(text, ", {name} = '{value}'").map_err(no_text)?,
+            }
+        }
+        Ok(text)
+    }
+}
+
+/// The finisher's time zone. It has no tables of zones, and does not know that of the server's
+/// machine: it gets the present offset, where that is enough.
+fn zone(
+    own: &str,
+    of_system: &str,
+    offset_s: &str,
+    uses_zone: bool,
+) -> Result<String, StatementError> {
+    let own = match own {
+        "SYSTEM" => of_system,
+        own => own,
+    };
+    if own.starts_with(['+', '-']) {
+        return Ok(own.to_owned());
+    }
+    if ["UTC", "GMT", "Etc/UTC"].contains(&own) {
+        return Ok("+00:00".to_owned());
+    }
+    let offset_s: i64 = offset_s.parse().unwrap_or(1);
+    if uses_zone || offset_s % 60 != 0 {
+        return Err(StatementError::unsupported(format!(
+            "a query over TIMESTAMP columns, or of UNIX_TIMESTAMP, FROM_UNIXTIME or CONVERT_TZ, \
+             that the finisher evaluates in the time zone {own}"
+        ))
+        .hint("Set time_zone to an offset, as '+01:00', or use DATETIME."));
+    }
+    let sign = if offset_s < 0 { '-' } else { '+' };
+    let minutes = offset_s.abs() / 60;
+    Ok(format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60))
+}
+
+/// Writes a value as SQL.
+fn put(form: &FilledForm, value: &[u8], out: &mut Bytes) -> Result<(), StatementError> {
+    // Two digits for each byte, and what is around them.
+    wiped::reserve(out, 2 * value.len() + 64);
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.: ".contains(byte);
+    match form {
+        FilledForm::Bytes => put_bytes("", value, out),
+        FilledForm::Text(charset) => put_bytes(&format!("_{charset} "), value, out),
+        _ if !value.iter().all(is_plain) => {
+            return Err(StatementError::defect("a number or time of another form"));
+        }
+        FilledForm::Bits => out.extend_from_slice(value),
+        FilledForm::Moment if value.iter().all(|byte| b"0.".contains(byte)) => {
+            out.extend_from_slice(NO_MOMENT.as_bytes());
+        }
+        FilledForm::Moment => {
+            out.extend_from_slice(b"FROM_UNIXTIME(");
+            out.extend_from_slice(value);
+            out.push(b')');
+        }
+        FilledForm::Quoted | FilledForm::Float => {
+            out.push(b'\'');
+            out.extend_from_slice(value);
+            out.push(b'\'');
+        }
+    }
+    Ok(())
+}
+
+fn put_bytes(introducer: &str, value: &[u8], out: &mut Bytes) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    out.extend_from_slice(introducer.as_bytes());
+    out.extend_from_slice(b"x'");
+    for byte in value {
+        out.push(DIGITS[usize::from(byte >> 4)]);
+        out.push(DIGITS[usize::from(byte & 15)]);
+    }
+    out.push(b'\'');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(form: &FilledForm, value: &[u8]) -> Option<String> {
+        let mut out = Bytes::default();
+        put(form, value, &mut out).ok()?;
+        String::from_utf8(out.to_vec()).ok()
+    }
+
+    #[test]
+    fn no_value_leaves_its_literal() {
+        for (form, value, wanted) in [
+            (FilledForm::Quoted, &b"-1.5e10"[..], Some("'-1.5e10'")),
+            (
+                FilledForm::Quoted,
+                b"2024-01-02 03:04:05.1",
+                Some("'2024-01-02 03:04:05.1'"),
+            ),
+            (FilledForm::Quoted, b"1' OR 1", None),
+            (FilledForm::Bits, b"1); DROP", None),
+            (
+                FilledForm::Moment,
+                b"1700000000.5",
+                Some("FROM_UNIXTIME(1700000000.5)"),
+            ),
+            (FilledForm::Moment, b"0.000000", Some(NO_MOMENT)),
+            (FilledForm::Bytes, b"'\\", Some("x'275c'")),
+            (
+                FilledForm::Text("latin1".to_owned()),
+                b"\xe9",
+                Some("_latin1 x'e9'"),
+            ),
+            (
+                FilledForm::Text("utf8mb4".to_owned()),
+                b"",
+                Some("_utf8mb4 x''"),
+            ),
+        ] {
+            assert_eq!(
+                written(&form, value).as_deref(),
+                wanted,
+                "{form:?} {value:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn zones_are_offsets_or_refused_where_that_is_not_enough() {
+        let of = |own, system, offset, uses| zone(own, system, offset, uses).ok();
+        assert_eq!(of("+02:00", "CET", "7200", true).as_deref(), Some("+02:00"));
+        assert_eq!(of("SYSTEM", "UTC", "0", true).as_deref(), Some("+00:00"));
+        let summer = of("SYSTEM", "CEST", "7200", false);
+        assert_eq!(summer.as_deref(), Some("+02:00"));
+        assert_eq!(of("SYSTEM", "CEST", "7200", true), None);
+        let west = of("America/St_Johns", "CET", "-12600", false);
+        assert_eq!(west.as_deref(), Some("-03:30"));
+        assert_eq!(of("Europe/Berlin", "CET", "3599", false), None);
+    }
+}

@@ -1,0 +1,393 @@
+//! What a text for the finisher names and calls. The finisher evaluates the text as it came, so no
+//! tree is needed: a name counts wherever it stands, and what more is fetched for it does no harm.
+
+mod functions;
+
+use std::collections::BTreeSet;
+
+use super::lexer::{self, Kind, Lexeme, Reading};
+use super::{MySql, names};
+use crate::{Literal, Refusal, Source};
+use functions::{BEFORE_PARENTHESES, FUNCTIONS, OF_SERVER, OF_ZONE};
+use sql_plan::unsupported;
+
+/// Words of statements that do more than compute, or that depend on more than rows.
+const OTHER_FORMS: &[&str] = &[
+    "against",
+    "default",
+    "force",
+    "into",
+    "lock",
+    "match",
+    "procedure",
+    "returning",
+    "sql_calc_found_rows",
+    "system_time",
+    "use",
+];
+
+/// What a text names.
+#[derive(Debug, Default)]
+pub(crate) struct Scanned {
+    /// Names that may be those of tables: behind `FROM`, `JOIN`, or a comma there. The database
+    /// comes first.
+    pub tables: Vec<(Option<String>, String)>,
+    /// All names and words, in small letters.
+    pub names: BTreeSet<String>,
+    /// Whether it may mean all columns of its tables.
+    pub is_whole: bool,
+    /// Constants and parameters.
+    pub constants: Vec<Source>,
+    /// How many parameters there are.
+    pub parameters: usize,
+    /// Whether it computes with the rules of the session's time zone.
+    pub uses_zone: bool,
+    /// Whether a tree shows where a condition ends: no operator is there that a parser may bind
+    /// less or more than `AND`.
+    pub has_plain_conditions: bool,
+}
+
+/// Whether a text is a query.
+pub(crate) fn is_query(text: &str, own: MySql) -> bool {
+    lexer::read(text, own, Reading::Names).is_ok_and(|found| begins_query(&found))
+}
+
+fn begins_query(found: &[Lexeme]) -> bool {
+    let mut begin = found.iter().filter(|own| !is(own, "("));
+    let first = begin.next();
+    first.is_some_and(|first| is(first, "select") || is(first, "with"))
+}
+
+/// What a text for the finisher names.
+///
+/// # Errors
+/// It is no query, or calls what the finisher would evaluate otherwise than the server.
+pub(crate) fn scan(text: &str, own: MySql) -> Result<Scanned, Refusal> {
+    let read = lexer::read(text, own, Reading::Names);
+    let mut found = read.map_err(|unread| unread.refusal())?;
+    let is_end = |lexeme: &Lexeme| lexeme.kind == Kind::Symbol && lexeme.value == ";";
+    while found.last().is_some_and(is_end) {
+        found.pop();
+    }
+    if !begins_query(&found) {
+        return Err(unsupported("a statement of this kind"));
+    }
+    if found.iter().any(is_end) {
+        return Err(unsupported("another statement in the same text"));
+    }
+    let mut scanned = Scanned {
+        has_plain_conditions: true,
+        ..Scanned::default()
+    };
+    for index in 0..found.len() {
+        scanned.take(&found, index, text)?;
+    }
+    scanned.tables = tables(&found, text, own);
+    Ok(scanned)
+}
+
+/// Whether a lexeme is a word without quotes or a symbol.
+fn is(lexeme: &Lexeme, value: &str) -> bool {
+    matches!(lexeme.kind, Kind::Word | Kind::Symbol) && lexeme.value == value
+}
+
+impl Scanned {
+    fn take(&mut self, found: &[Lexeme], index: usize, text: &str) -> Result<(), Refusal> {
+        let lexeme = &found[index];
+        let before = index.checked_sub(1).map(|before| &found[before]);
+        let is_part = before.is_some_and(|before| is(before, "."));
+        let is_call = found.get(index + 1).is_some_and(|next| is(next, "("));
+        match lexeme.kind {
+            Kind::Word | Kind::Name => {
+                self.names.insert(lexeme.value.to_ascii_lowercase());
+                let is_word = lexeme.kind == Kind::Word && !is_part;
+                if is_word {
+                    self.word(found, index)?;
+                }
+                if is_call && !is_list_of_columns(found, index) {
+                    let name = is_word.then_some(lexeme.value.as_str());
+                    self.call(name, lexeme)?;
+                }
+            }
+            Kind::Symbol => match lexeme.value.as_str() {
+                "*" => {
+                    let is_factor = before.is_some_and(|before| match before.kind {
+                        Kind::Symbol => before.value == ")" || before.value == "(",
+                        Kind::Word => !["select", "distinct", "all", "distinctrow"]
+                            .contains(&before.value.as_str()),
+                        _ => true,
+                    });
+                    self.is_whole |= !is_factor;
+                }
+                "|" | "&" | "^" | "~" => self.has_plain_conditions = false,
+                _ => {}
+            },
+            Kind::Text => self
+                .constants
+                .push(Source::Literal(Literal::Text(lexeme.value.clone()))),
+            Kind::Number => {
+                let digits = text[lexeme.span.clone()].to_owned();
+                self.constants
+                    .push(Source::Literal(Literal::Number(digits)));
+            }
+            Kind::Parameter => {
+                self.constants.push(Source::Parameter(self.parameters));
+                self.parameters += 1;
+            }
+            Kind::Bytes => {}
+            Kind::Hole(_) => return Err(unsupported("the character U+0002")),
+        }
+        Ok(())
+    }
+
+    fn word(&mut self, found: &[Lexeme], index: usize) -> Result<(), Refusal> {
+        let word = found[index].value.as_str();
+        let follows = |wanted: &str| found.get(index + 1).is_some_and(|next| is(next, wanted));
+        let is_other = OTHER_FORMS.contains(&word)
+            || (word == "for" && (follows("update") || follows("share")))
+            || (word == "partition" && !follows("by"))
+            || (word == "ignore" && (follows("index") || follows("key")));
+        if is_other {
+            return Err(unsupported(&format!(
+                "{} in a query that the finisher evaluates",
+                word.to_ascii_uppercase()
+            )));
+        }
+        if OF_SERVER.contains(&word) {
+            return Err(of_server(word));
+        }
+        self.is_whole |= word == "natural";
+        self.has_plain_conditions &= word != "xor";
+        Ok(())
+    }
+
+    /// A name before a parenthesis. None: it is in quotes, or has a database before it.
+    fn call(&mut self, name: Option<&str>, lexeme: &Lexeme) -> Result<(), Refusal> {
+        let is_in = |list: &str, name: &str| list.split_whitespace().any(|own| own == name);
+        let name = name.filter(|name| is_in(FUNCTIONS, name) || is_in(BEFORE_PARENTHESES, name));
+        let Some(name) = name else {
+            return Err(unsupported(&format!(
+                "function {} over protected columns that the server cannot compare",
+                lexeme.value
+            ))
+            .with_hint(
+                "Only functions of MariaDB itself that depend on their arguments alone are \
+                 evaluated outside of the server.",
+            ));
+        };
+        self.uses_zone |= is_in(OF_ZONE, name);
+        Ok(())
+    }
+}
+
+fn of_server(name: &str) -> Refusal {
+    unsupported(&format!(
+        "{name}, which only the server knows, in a query that the finisher evaluates"
+    ))
+    .with_hint("Read it by a query of its own, and pass it as a parameter.")
+}
+
+/// Whether names in parentheses follow that are those of columns: `WITH t (a, b) AS (…)`.
+fn is_list_of_columns(found: &[Lexeme], index: usize) -> bool {
+    let begins = index.checked_sub(1).is_some_and(|before| {
+        let before = &found[before];
+        is(before, "with") || is(before, "recursive") || is(before, ",")
+    });
+    let inside = found.get(index + 2..).unwrap_or_default();
+    let is_inside = |own: &&Lexeme| matches!(own.kind, Kind::Word | Kind::Name) || is(own, ",");
+    let count = inside.iter().take_while(is_inside).count();
+    let behind: Vec<&Lexeme> = inside.iter().skip(count).take(3).collect();
+    begins
+        && matches!(behind[..], [close, word, open]
+            if is(close, ")") && is(word, "as") && is(open, "("))
+}
+
+/// Names at the places of tables.
+fn tables(found: &[Lexeme], text: &str, own: MySql) -> Vec<(Option<String>, String)> {
+    /// Words that end a `FROM`.
+    const ENDS: [&str; 11] = [
+        "where",
+        "group",
+        "having",
+        "order",
+        "limit",
+        "union",
+        "except",
+        "intersect",
+        "window",
+        "select",
+        "for",
+    ];
+    let mut tables = Vec::new();
+    // For each open parenthesis, whether commas separate tables in it.
+    let mut is_from = vec![false];
+    let mut is_due = false;
+    let mut index = 0;
+    while let Some(lexeme) = found.get(index) {
+        index += 1;
+        let is_table = std::mem::take(&mut is_due);
+        if is(lexeme, "(") {
+            is_from.push(is_table);
+            is_due = is_table;
+        } else if is(lexeme, ")") {
+            is_from.pop();
+        } else if is(lexeme, "from") || is(lexeme, "join") || is(lexeme, "straight_join") {
+            if let Some(last) = is_from.last_mut() {
+                *last = true;
+            }
+            is_due = true;
+        } else if is(lexeme, ",") {
+            is_due = is_from.last().copied().unwrap_or_default();
+        } else if lexeme.kind == Kind::Word && ENDS.contains(&lexeme.value.as_str()) {
+            if let Some(last) = is_from.last_mut() {
+                *last = false;
+            }
+        } else if is_table && let Some(name) = name(lexeme, text) {
+            let part = |name: &str| names::table(name, own);
+            let behind = (found.get(index), found.get(index + 1));
+            if let (Some(point), Some(table)) = behind
+                && is(point, ".")
+                && let Some(table) = self::name(table, text)
+            {
+                tables.push((Some(part(name)), part(table)));
+                index += 2;
+            } else {
+                tables.push((None, part(name)));
+            }
+        }
+    }
+    tables
+}
+
+/// A name as it is written.
+fn name<'t>(lexeme: &'t Lexeme, text: &'t str) -> Option<&'t str> {
+    match lexeme.kind {
+        Kind::Word => text.get(lexeme.span.clone()),
+        Kind::Name => Some(&lexeme.value),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWN: MySql = MySql {
+        is_mariadb: true,
+        version: 101_119,
+        ansi_quotes: false,
+        plain_backslashes: false,
+        folds_tables: false,
+        is_lax: false,
+    };
+
+    fn tables_of(text: &str) -> Vec<String> {
+        let scanned = scan(text, OWN).expect("a query");
+        let all = scanned.tables.into_iter();
+        let name = |(database, table): (Option<String>, String)| match database {
+            Some(database) => format!("{database}.{table}"),
+            None => table,
+        };
+        all.map(name).collect()
+    }
+
+    #[test]
+    fn tables_are_found_at_their_places() {
+        for (text, wanted) in [
+            ("SELECT a FROM t", "t"),
+            (
+                "select a, b from `shop` . `T` as x, u y where c in (1, 2)",
+                "shop.T u",
+            ),
+            ("SELECT 1 FROM (t JOIN u ON f = 1, v)", "t u v"),
+            (
+                "SELECT 1 FROM a LEFT JOIN b USING (x, y), c ORDER BY p, q",
+                "a b c",
+            ),
+            ("SELECT (SELECT max(x) FROM b, c), d FROM e", "b c e"),
+            (
+                "SELECT 1 FROM (SELECT x, y FROM t GROUP BY x, y) s, u",
+                "t u",
+            ),
+            (
+                "WITH w AS (SELECT 1 FROM t) SELECT * FROM w UNION SELECT a, b FROM v",
+                "t w v",
+            ),
+            ("(SELECT a FROM t) UNION (SELECT b FROM u)", "t u"),
+            ("SELECT EXTRACT(YEAR FROM d), b FROM t", "d t"),
+            (
+                "SELECT if(a, b, c) FROM t STRAIGHT_JOIN u WHERE EXISTS (SELECT 1 FROM v)",
+                "t u v",
+            ),
+        ] {
+            assert_eq!(tables_of(text).join(" "), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn all_columns_are_meant_by_a_star_that_is_no_factor() {
+        for (text, wanted) in [
+            ("SELECT * FROM t", true),
+            ("SELECT t.* FROM t", true),
+            ("SELECT a, * FROM t", true),
+            ("SELECT DISTINCT * FROM t", true),
+            ("SELECT a FROM t NATURAL JOIN u", true),
+            ("SELECT COUNT(*) FROM t", false),
+            ("SELECT a * 2, (a) * b, 'x' * 2, a*b FROM t", false),
+        ] {
+            assert_eq!(scan(text, OWN).expect("a query").is_whole, wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_does_more_than_compute_is_refused() {
+        for text in [
+            "UPDATE t SET a = 1",
+            "SELECT 1; DROP TABLE t",
+            "SELECT a INTO @x FROM t",
+            "SELECT a FROM t FOR UPDATE",
+            "SELECT a FROM t LOCK IN SHARE MODE",
+            "SELECT load_file('/etc/passwd') FROM t",
+            "SELECT sleep(1) FROM t",
+            "SELECT shop.lower(a) FROM t",
+            "SELECT `lower`(a) FROM t",
+            "SELECT own_function(a) FROM t",
+            "SELECT @x FROM t",
+            "SELECT @@version FROM t",
+            "SELECT current_user FROM t",
+            "SELECT CURRENT_USER() FROM t",
+            "SELECT last_insert_id() FROM t",
+            "SELECT nextval(s) FROM t",
+            "SELECT a FROM t PARTITION (p0)",
+            "SELECT a FROM t FOR SYSTEM_TIME ALL",
+            "SELECT a FROM t USE INDEX (x)",
+            "SELECT MATCH (a) AGAINST ('x') FROM t",
+            "SELECT a FROM t PROCEDURE analyse()",
+            "SELECT /*!50000 a */ FROM t",
+        ] {
+            assert!(scan(text, OWN).is_err(), "{text}");
+        }
+        for text in [
+            "SELECT LOWER(a), b REGEXP 'x|y', a || b FROM t WHERE NOT (a XOR b)",
+            "WITH RECURSIVE w (a, b) AS (SELECT 1, 2) SELECT a FROM w",
+            "SELECT ROW_NUMBER() OVER (PARTITION BY a ORDER BY b) FROM t",
+            "SELECT CAST(a AS DECIMAL(10, 2)), a DIV 2, a COLLATE utf8mb4_bin FROM t",
+            "SELECT a FROM t WHERE d > NOW() - INTERVAL 1 DAY AND e = CURRENT_DATE",
+            "SELECT GROUP_CONCAT(DISTINCT a ORDER BY b SEPARATOR '; ') FROM t",
+            r"SELECT 'it\'s' FROM t WHERE a LIKE '10\%'",
+        ] {
+            scan(text, OWN).expect(text);
+        }
+    }
+
+    #[test]
+    fn every_constant_is_noted() {
+        let scanned = scan("SELECT 'a', 2 FROM t WHERE x = ? AND y = 'b'", OWN).expect("a query");
+        let text = |own: &str| Source::Literal(Literal::Text(own.to_owned()));
+        let two = Source::Literal(Literal::Number("2".to_owned()));
+        assert_eq!(
+            scanned.constants,
+            [text("a"), two, Source::Parameter(0), text("b")]
+        );
+    }
+}

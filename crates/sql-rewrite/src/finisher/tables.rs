@@ -1,0 +1,443 @@
+//! `SELECT` that the finisher before MariaDB answers: it evaluates the client's own text over
+//! temporary tables, which have the names, columns and keys of the server's.
+//!
+//! The text goes to the finisher as it came, so it means there what it means to the server, and no
+//! tree of it is needed. A tree is only looked at for conditions that the server can decide: a row
+//! that fails one need not be fetched, and the finisher evaluates all of them again.
+//!
+//! Invariants:
+//! 1. Every table that the text may read is filled, or the statement is refused
+//!    ([`finisher::scan`]).
+//! 2. Every parameter and constant of the text may meet a protected column in the finisher. So it
+//!    reaches the server sealed, or compared with a plain column by name.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{Expr, Ident, ObjectName, Query, Select, Statement, Visitor};
+
+use super::conditions;
+use super::legs::{add_condition, read};
+use crate::analysis::{Analysis, output_list, template};
+use crate::dialect::mysql::finisher::{self, Scanned};
+use crate::dialect::mysql::schema::type_name;
+use crate::dialect::mysql::{MySql, kinds, names, parse, subset};
+use crate::{
+    DeclaredColumn, Dialect, Effects, FilledColumn, FilledForm, FilledTable, FinisherTables, Plan,
+    Refusal, RelationKind, Schema, Source, Table, Translated, verify, walk,
+};
+use sql_plan::{refuse, unsupported};
+
+/// The plan of a text that neither the server nor the proxy can answer.
+///
+/// # Errors
+/// The finisher would answer otherwise than the server.
+pub(crate) fn of_text(text: &str, schema: &Schema, own: MySql) -> Result<Plan, Refusal> {
+    let scanned = finisher::scan(text, own)?;
+    let found = named(&scanned, schema)?;
+    let tree = match scanned.has_plain_conditions {
+        true => parse::any_tree(text, own),
+        false => None,
+    };
+    let mut tables = Vec::new();
+    let mut uses_zone = scanned.uses_zone;
+    for (table, count) in found {
+        let columns = used(&scanned, table, schema);
+        let filled = columns.iter().map(|index| column(table, *index, schema));
+        let filled: Vec<FilledColumn> = filled.collect::<Result<_, _>>()?;
+        uses_zone |= filled.iter().any(|one| one.form == FilledForm::Moment);
+        let conditions = match (&tree, count) {
+            (Some(tree), 1) => conditions_on(tree, table, schema),
+            _ => None,
+        };
+        let rows = Rows {
+            table,
+            columns: &columns,
+            constants: &scanned.constants,
+            schema,
+        };
+        let (fetch, fetch_all) = rows.fetch(conditions)?;
+        tables.push(FilledTable {
+            database: table.schema.clone(),
+            name: full_name(table),
+            create: create(table, &columns, schema)?,
+            columns: filled,
+            fetch,
+            fetch_all,
+        });
+    }
+    if tables.is_empty() {
+        return Err(unsupported("a query without a table"));
+    }
+    let plan = Plan::FinisherTables(Box::new(FinisherTables {
+        text: text.to_owned(),
+        parameters: scanned.parameters,
+        tables,
+        uses_zone,
+        effects: Effects::default(),
+    }));
+    verify::check(&plan, schema)?;
+    Ok(plan)
+}
+
+fn full_name(table: &Table) -> String {
+    format!(
+        "{}.{}",
+        names::quote(&table.schema),
+        names::quote(&table.name)
+    )
+}
+
+/// The tables that a text may name, and how often it does.
+fn named<'s>(scanned: &Scanned, schema: &'s Schema) -> Result<Vec<(&'s Table, usize)>, Refusal> {
+    let mut found: Vec<(&Table, usize)> = Vec::new();
+    for (database, name) in &scanned.tables {
+        // It may be a WITH query, which the finisher knows, or nothing that there is.
+        let Some(table) = schema.find(database.as_deref(), name) else {
+            continue;
+        };
+        let key = (table.schema.clone(), table.name.clone());
+        if let Some(why) = schema.closed.get(&key) {
+            return Err(refuse(why.clone()));
+        }
+        if table.opaque || table.kind != RelationKind::Table || table.columns.is_empty() {
+            return Err(unsupported(&format!(
+                "relation {name} in a query that the finisher evaluates"
+            ))
+            .with_hint("Query the tables themselves."));
+        }
+        match found.iter_mut().find(|(own, _)| own.oid == table.oid) {
+            Some((_, count)) => *count += 1,
+            None => found.push((table, 1)),
+        }
+    }
+    Ok(found)
+}
+
+/// The indices of the columns of a table that a text may use, with all columns of keys that have
+/// one of them. At least one.
+fn used(scanned: &Scanned, table: &Table, schema: &Schema) -> Vec<usize> {
+    let is_used = |column: &crate::Column| scanned.is_whole || scanned.names.contains(&column.name);
+    let mut used: Vec<bool> = table.columns.iter().map(is_used).collect();
+    let keys = schema.catalogue.finisher.declared_keys.get(&table.oid);
+    for key in keys.into_iter().flatten() {
+        let is_part = key.columns.iter().any(|(index, _)| used[*index]);
+        let is_plain = |index: usize| table.columns[index].protected.is_none();
+        if is_part && key.columns.iter().all(|(index, _)| is_plain(*index)) {
+            key.columns
+                .iter()
+                .for_each(|(index, _)| used[*index] = true);
+        }
+    }
+    if !used.contains(&true) {
+        // Its rows are counted: by the column that is shortest to fetch.
+        let plain = table.columns.iter().position(|own| own.protected.is_none());
+        used[plain.unwrap_or(0)] = true;
+    }
+    let indices = used.iter().enumerate().filter(|(_, used)| **used);
+    indices.map(|(index, _)| index).collect()
+}
+
+fn declared<'s>(table: &Table, index: usize, schema: &'s Schema) -> Option<&'s DeclaredColumn> {
+    let columns = &schema.catalogue.finisher.declared_columns;
+    columns.get(&(table.oid, table.columns[index].number))
+}
+
+/// How a column is fetched, and its values written.
+fn column(table: &Table, index: usize, schema: &Schema) -> Result<FilledColumn, Refusal> {
+    let own = &table.columns[index];
+    let name = names::quote(&own.name).to_string();
+    if let Some(id) = own.protected {
+        let logical = schema.column(id).logical;
+        let form = match logical {
+            logical if logical.is_text() => FilledForm::Text("utf8mb4".to_owned()),
+            column_value::LogicalType::Bytes => FilledForm::Bytes,
+            _ => FilledForm::Quoted,
+        };
+        let sealed = Some(id);
+        return Ok(FilledColumn { name, sealed, form });
+    }
+    let unknown = || {
+        unsupported(&format!(
+            "column {}.{} of a type that the finisher does not know",
+            table.name, own.name
+        ))
+        .with_hint("Leave the column out, if the statement can do without it.")
+    };
+    let declared = declared(table, index, schema).ok_or_else(unknown)?;
+    let type_name = declared.type_name.to_ascii_lowercase();
+    let word = type_name.split(['(', ' ']).next().unwrap_or_default();
+    let form = match (word, &declared.collation) {
+        (
+            "tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "decimal" | "double" | "year"
+            | "date" | "time" | "datetime",
+            _,
+        ) => FilledForm::Quoted,
+        ("float", _) => FilledForm::Float,
+        ("bit", _) => FilledForm::Bits,
+        ("timestamp", _) => FilledForm::Moment,
+        ("binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob", None) => {
+            FilledForm::Bytes
+        }
+        (
+            "char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext" | "enum" | "set",
+            Some(collation),
+        ) => {
+            let (charset, _) = collation.split_once('_').ok_or_else(unknown)?;
+            FilledForm::Text(charset.to_owned())
+        }
+        _ => return Err(unknown()),
+    };
+    let sealed = None;
+    Ok(FilledColumn { name, sealed, form })
+}
+
+/// The statement that makes the temporary table.
+fn create(table: &Table, columns: &[usize], schema: &Schema) -> Result<String, Refusal> {
+    let key = (table.schema.clone(), table.name.clone());
+    let keys = schema.catalogue.finisher.declared_keys.get(&table.oid);
+    let keys: Vec<String> = keys
+        .into_iter()
+        .flatten()
+        .filter_map(|key| key_text(key, table, columns))
+        .collect();
+    let first_of_keys: Vec<&str> = keys
+        .iter()
+        .filter_map(|key| key.split('`').nth(1))
+        .collect();
+    let mut parts = Vec::new();
+    for index in columns {
+        let column = &table.columns[*index];
+        let name = names::quote(&column.name);
+        let declared = declared(table, *index, schema);
+        let declared = declared.ok_or_else(|| unsupported("a column that is not known"))?;
+        let tail = &declared.tail;
+        parts.push(match column.protected {
+            Some(id) => {
+                let rule = schema.column(id);
+                let collation = schema.catalogue.collations.get(&key);
+                let collation = collation.filter(|_| rule.logical.is_text());
+                if collation.is_some_and(|name| !name.starts_with("utf8mb4_")) {
+                    return Err(unsupported(&format!(
+                        "protected text {}.{} of a table with another character set than utf8mb4, \
+                         in a query that the finisher evaluates",
+                        table.name, column.name
+                    ))
+                    .with_hint("Let the default of the table be utf8mb4."));
+                }
+                let is_binary = schema.catalogue.binary_texts.contains(&id);
+                let collation = match collation {
+                    Some(_) if is_binary => " COLLATE utf8mb4_bin".to_owned(),
+                    Some(name) => collate(name),
+                    None => String::new(),
+                };
+                let null = if column.not_null { " NOT NULL" } else { "" };
+                format!("{name} {}{collation}{null}", type_name(rule.logical))
+            }
+            None => {
+                let collation = declared
+                    .collation
+                    .as_deref()
+                    .map_or_else(String::new, collate);
+                let numbers = " AUTO_INCREMENT";
+                let tail = match first_of_keys.contains(&column.name.as_str()) {
+                    true => tail.clone(),
+                    false => tail.replace(numbers, ""),
+                };
+                format!("{name} {}{collation}{tail}", declared.type_name)
+            }
+        });
+    }
+    parts.extend(keys);
+    let text = format!(
+        "CREATE TEMPORARY TABLE {} ({}) ENGINE = Aria",
+        full_name(table),
+        parts.join(", ")
+    );
+    Ok(text)
+}
+
+fn collate(name: &str) -> String {
+    match name.split_once('_') {
+        Some((charset, _)) => format!(" CHARACTER SET {charset} COLLATE {name}"),
+        None => format!(" COLLATE {name}"),
+    }
+}
+
+/// A key over columns that are there: unique ones as a whole, others up to the first that is not.
+/// Values of protected columns are unique by their bytes, and not by a collation.
+fn key_text(key: &crate::DeclaredKey, table: &Table, columns: &[usize]) -> Option<String> {
+    /// Letters of a text: Aria's keys have 2,000 bytes.
+    const LETTERS_MAX: u32 = 100;
+    let is_there = |(index, _): &&(usize, Option<u32>)| columns.contains(index);
+    let is_plain = |(index, _): &(usize, Option<u32>)| table.columns[*index].protected.is_none();
+    let is_whole = key
+        .columns
+        .iter()
+        .all(|own| columns.contains(&own.0) && is_plain(own));
+    let kind = match (is_whole, key.is_primary, key.is_unique) {
+        (true, true, _) => "PRIMARY KEY",
+        (true, false, true) => "UNIQUE KEY",
+        _ => "KEY",
+    };
+    let there = key.columns.iter().take_while(is_there);
+    let parts = there.map(|(index, letters)| {
+        let name = names::quote(&table.columns[*index].name);
+        match letters {
+            Some(letters) if kind == "KEY" => format!("{name}({})", letters.min(&LETTERS_MAX)),
+            Some(letters) => format!("{name}({letters})"),
+            None => name.to_string(),
+        }
+    });
+    let parts: Vec<String> = parts.collect();
+    // A part of a key over a sealed value may be too long as a declared one.
+    let first_is_plain = key.columns.first().is_some_and(is_plain);
+    (!parts.is_empty() && first_is_plain).then(|| format!("{kind} ({})", parts.join(", ")))
+}
+
+/// The name by which conditions qualify the columns of a table, and the conditions.
+type Conditions = (Ident, Vec<Expr>);
+
+/// Conditions on all rows of a table that matter, where the text names it once.
+fn conditions_on(tree: &Statement, table: &Table, schema: &Schema) -> Option<Conditions> {
+    struct Sources<'s> {
+        schema: &'s Schema,
+        table: &'s Table,
+        /// Names of WITH queries: a table of the same name may be meant or not.
+        ctes: Vec<String>,
+        found: Vec<Conditions>,
+    }
+    impl Visitor for Sources<'_> {
+        type Break = ();
+
+        fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+            let tables = query.with.iter().flat_map(|with| &with.cte_tables);
+            let names = tables.map(|cte| cte.alias.name.value.to_ascii_lowercase());
+            self.ctes.extend(names);
+            ControlFlow::Continue(())
+        }
+
+        fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+            let dialect = self.schema.dialect;
+            let find = |name: &ObjectName| {
+                let (database, name) = dialect.split(name)?;
+                self.schema.find(database.as_deref(), &name)
+            };
+            let scope = conditions::Scope::of(select, self.schema, find);
+            let own = scope.sources.into_iter();
+            let own = own.filter(|source| source.table.oid == self.table.oid);
+            self.found
+                .extend(own.map(|source| (source.alias, source.conditions)));
+            ControlFlow::Continue(())
+        }
+    }
+    let mut sources = Sources {
+        schema,
+        table,
+        ctes: Vec::new(),
+        found: Vec::new(),
+    };
+    let visited = walk::visit(tree, &mut sources);
+    let is_hidden = sources.ctes.contains(&table.name.to_ascii_lowercase());
+    match (visited, sources.found.pop(), sources.found.is_empty()) {
+        (ControlFlow::Continue(()), Some(found), true) if !is_hidden => Some(found),
+        _ => None,
+    }
+}
+
+/// The rows of a table.
+struct Rows<'a> {
+    table: &'a Table,
+    columns: &'a [usize],
+    constants: &'a [Source],
+    schema: &'a Schema,
+}
+
+impl Rows<'_> {
+    /// The statement that fetches those that meet the conditions which the server can decide, and
+    /// one that fetches all, if the first takes parameters.
+    fn fetch(
+        &self,
+        conditions: Option<Conditions>,
+    ) -> Result<(Translated, Option<Translated>), Refusal> {
+        let own_name = names::quote(&self.table.name);
+        let all = self.query(&own_name)?;
+        let all = self.translated(&all)?;
+        let Some((alias, conditions)) = conditions else {
+            return Ok((all, None));
+        };
+        let mut accepted = self.query(&alias)?;
+        let mut fetch = None;
+        for condition in conditions {
+            let mut tried = accepted.clone();
+            add_condition(&mut tried, condition);
+            if let Ok(translated) = self.translated(&tried) {
+                (accepted, fetch) = (tried, Some(translated));
+            }
+        }
+        let takes_values = |one: &Translated| {
+            let mut holes = one.holes.iter();
+            holes.any(|hole| matches!(hole.source, Source::Parameter(_)))
+        };
+        match fetch {
+            Some(fetch) if takes_values(&fetch) => Ok((fetch, Some(all))),
+            Some(fetch) => Ok((fetch, None)),
+            None => Ok((all, None)),
+        }
+    }
+
+    fn query(&self, alias: &Ident) -> Result<Query, Refusal> {
+        let columns = self.columns.iter().map(|index| {
+            let name = names::quote(&self.table.columns[*index].name);
+            format!("{alias}.{name}")
+        });
+        let columns: Vec<String> = columns.collect();
+        let text = format!(
+            "SELECT {} FROM {} AS {alias}",
+            columns.join(", "),
+            full_name(self.table)
+        );
+        read(&text, self.schema.dialect)
+    }
+
+    /// The statement for the server, if each of its forms is understood and proved.
+    fn translated(&self, query: &Query) -> Result<Translated, Refusal> {
+        let schema = self.schema;
+        let statement = Statement::Query(Box::new(query.clone()));
+        subset::check(&statement).map_err(|unread| unread.refusal())?;
+        let (analysis, (changed, outputs)) = Analysis::run(schema, |analysis| {
+            for constant in self.constants {
+                analysis.parameters.hide(constant);
+                if let Source::Parameter(number) = constant {
+                    analysis.parameters.compute(*number);
+                }
+            }
+            let mut changed = query.clone();
+            let outputs = analysis.query(&mut changed, None, None)?;
+            Ok((changed, outputs))
+        })?;
+        analysis.check_parameters()?;
+        let mut statement = Statement::Query(Box::new(changed));
+        let template = template::of(&mut statement, schema.dialect)?;
+        let (template, holes, _) = template::compact(template, &analysis.holes, Vec::new());
+        let outputs = output_list(outputs);
+        let translated = Translated {
+            template,
+            holes,
+            outputs,
+            parameter_types: analysis.parameters.types(),
+            locks: None,
+        };
+        let plan = Plan::One(translated, Effects::default());
+        kinds::check(&plan, schema)?;
+        verify::check(&plan, schema)?;
+        match plan {
+            Plan::One(translated, _) => Ok(translated),
+            _ => Err(unsupported("a query of this form")),
+        }
+    }
+}
+
+/// Whether a schema is of a server before which this finisher is.
+pub(crate) fn is_for(schema: &Schema) -> bool {
+    schema.has_finisher() && matches!(schema.dialect, Dialect::MySql(own) if own.is_mariadb)
+}
