@@ -21,7 +21,6 @@ use wire_mysql::capabilities::Status;
 use wire_mysql::column::Column;
 use wire_mysql::command::{Command, kind, write_text};
 use wire_mysql::packet::{self, Header};
-use zeroize::Zeroizing;
 
 use super::answers::{Course, Due, Step, course};
 use super::check_sequence;
@@ -48,6 +47,7 @@ mod question;
 mod reply;
 mod settings;
 mod statements;
+mod stepping;
 mod texts;
 mod values;
 mod view;
@@ -59,14 +59,15 @@ use filling::Filling;
 use finishing::Finishing;
 use listing::Listing;
 use loading::Loading;
-use modifying::{Modifying, Taken};
+use modifying::Modifying;
 use preparing::Preparing;
 use question::{Answered, Question};
 use reply::Reply;
 use settings::Settings;
 use statements::{Prepared, Statements};
 use view::View;
-use warned::{Warned, WarnedOf};
+use warned::Warned;
+use warnings::Told;
 
 /// A command that waits for the proxy's own questions.
 #[derive(Debug)]
@@ -134,12 +135,7 @@ pub(super) struct Protected {
     statements: Statements,
     work: Work,
     pending: Option<Pending>,
-    /// The proxy refused the last statement.
-    refused: Option<Refusal>,
-    /// The last statement, if the server has warnings of it and it had sealed values.
-    warned_of: Option<Arc<WarnedOf>>,
-    /// Rows of `SHOW WARNINGS` of the last statement, which the finisher has answered.
-    warned: Vec<Zeroizing<Vec<u8>>>,
+    told: Told,
     /// A question to the finisher that nobody has taken yet.
     request: Option<Box<FinisherRequest>>,
     /// What follows the statement that is carried out in its text, and the number of the packet
@@ -172,9 +168,7 @@ impl Protected {
             statements: Statements::default(),
             work: Work::Nothing,
             pending: None,
-            refused: None,
-            warned_of: None,
-            warned: Vec::new(),
+            told: Told::default(),
             request: None,
             rest: None,
             several: None,
@@ -241,14 +235,7 @@ impl Protected {
     pub(super) fn reset(&mut self) {
         self.settings = None;
         self.statements.clear();
-        self.forget_warnings();
-    }
-
-    /// Forgets what was said of the last statement.
-    fn forget_warnings(&mut self) {
-        self.refused = None;
-        self.warned_of = None;
-        self.warned = Vec::new();
+        self.told = Told::default();
     }
 
     /// Takes a command of the client.
@@ -332,28 +319,7 @@ impl Protected {
                 None => Ok(()),
                 Some(answered) => self.answered(answered, reach),
             },
-            Work::Replying(reply, changes_schema) => {
-                let changes_schema = *changes_schema;
-                let status = &mut *reach.status;
-                let taken = reply.take(
-                    packet,
-                    (capabilities, status, &self.settings),
-                    reach.to_client,
-                );
-                if reply.is_damaged {
-                    add(&self.view.shared().counters().values_damaged, 1);
-                }
-                if taken? {
-                    let work = std::mem::replace(&mut self.work, Work::Nothing);
-                    if let Work::Replying(reply, _) = work {
-                        self.warned_of = reply.warned_of().map(Arc::new);
-                    }
-                    if changes_schema {
-                        self.shared().forget_all();
-                    }
-                }
-                Ok(())
-            }
+            Work::Replying(..) => self.replied(packet, reach),
             Work::Describing(describing) => {
                 let sequence = describing.sequence;
                 match describing.take(packet, capabilities, reach.status)? {
@@ -386,107 +352,27 @@ impl Protected {
         }
     }
 
-    /// Takes a payload of the server for what has several steps.
-    fn stepped(&mut self, packet: (Header, &[u8]), reach: &mut Reach<'_>) -> Result<(), Refusal> {
-        let capabilities = reach.capabilities;
-        match &mut self.work {
-            Work::Modifying(modifying) => {
-                let status = &mut *reach.status;
-                let taken = modifying.take(packet, (capabilities, status), &self.settings);
-                if modifying.is_damaged {
-                    add(&self.view.shared().counters().values_damaged, 1);
-                }
-                let sequence = modifying.sequence;
-                match taken? {
-                    Taken::More => {}
-                    Taken::Sends(command) => {
-                        self.send(|out| out.extend_from_slice(&command), reach);
-                    }
-                    Taken::Answers(answer) => {
-                        let mut sequence = sequence;
-                        packet::write_bytes(&answer, &mut sequence, reach.to_client);
-                        self.work = Work::Nothing;
-                    }
-                    Taken::Fails(refusal) => self.refuse_as(refusal, sequence, reach),
-                }
-                Ok(())
-            }
-            Work::Finishing(finishing) => {
-                let status = &mut *reach.status;
-                let taken = finishing.take(packet, (capabilities, status), reach.to_client);
-                if finishing.is_damaged {
-                    add(&self.view.shared().counters().values_damaged, 1);
-                }
-                let sequence = finishing.sequence;
-                match taken? {
-                    None => {}
-                    Some(Ok(())) => self.work = Work::Nothing,
-                    Some(Err(refusal)) => self.refuse_as(refusal, sequence, reach),
-                }
-                Ok(())
-            }
-            Work::Warned(warned) => {
-                let status = &mut *reach.status;
-                if warned.take(
-                    packet,
-                    (capabilities, status, &self.settings),
-                    reach.to_client,
-                )? {
-                    self.work = Work::Nothing;
-                }
-                Ok(())
-            }
-            Work::Listing(listing) => {
-                let status = &mut *reach.status;
-                if listing.take(packet, (capabilities, status), reach.to_client)? {
-                    self.work = Work::Nothing;
-                }
-                Ok(())
-            }
-            Work::Loading(loading) => {
-                let status = &mut *reach.status;
-                let taken = loading.take(packet.1, (capabilities, status), reach.to_client)?;
-                self.loaded(taken, reach);
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Whether the client sends a file.
-    pub(super) fn reads_file(&self) -> bool {
-        matches!(&self.work, Work::Loading(loading) if loading.is_reading())
-    }
-
-    /// Takes bytes of a file of the client. Gives how many they were.
-    ///
-    /// # Errors
-    /// The session cannot go on.
-    pub(super) fn take_file(
-        &mut self,
-        bytes: &[u8],
-        reach: &mut Reach<'_>,
-    ) -> Result<usize, Refusal> {
-        let Work::Loading(loading) = &mut self.work else {
-            return Ok(0);
+    /// Takes a payload of the answer to a planned statement.
+    fn replied(&mut self, packet: (Header, &[u8]), reach: &mut Reach<'_>) -> Result<(), Refusal> {
+        let Work::Replying(reply, changes_schema) = &mut self.work else {
+            return Ok(());
         };
-        let to_server = (&mut self.server_sequence, &mut *reach.to_server);
-        let (size, taken) = loading.take_file(bytes, to_server)?;
-        self.loaded(taken, reach);
-        Ok(size)
-    }
-
-    /// Does what is to be done behind a packet of a file, or of the server about it.
-    fn loaded(&mut self, taken: loading::Taken, reach: &mut Reach<'_>) {
-        let mut sequence = self.sequence().unwrap_or(1);
-        match taken {
-            loading::Taken::More => {}
-            loading::Taken::Answers(answer) => {
-                packet::write_bytes(&answer, &mut sequence, reach.to_client);
-                self.work = Work::Nothing;
-            }
-            loading::Taken::Fails(refusal) => self.refuse_as(refusal, sequence, reach),
+        let changes_schema = *changes_schema;
+        let known = (reach.capabilities, &mut *reach.status, &self.settings);
+        let taken = reply.take(packet, known, reach.to_client);
+        if reply.is_damaged {
+            add(&self.view.shared().counters().values_damaged, 1);
         }
+        if taken? {
+            let work = std::mem::replace(&mut self.work, Work::Nothing);
+            if let Work::Replying(reply, _) = work {
+                self.told.warned_of = reply.warned_of().map(Arc::new);
+            }
+            if changes_schema {
+                self.shared().forget_all();
+            }
+        }
+        Ok(())
     }
 
     fn answered(&mut self, answered: Answered, reach: &mut Reach<'_>) -> Result<(), Refusal> {
@@ -610,7 +496,7 @@ impl Protected {
     fn refuse_as(&mut self, refusal: Refusal, mut sequence: u8, reach: &mut Reach<'_>) {
         add(&self.shared().counters().statements_refused, 1);
         refusal.write(&mut sequence, reach.to_client);
-        self.refused = Some(refusal);
+        self.told.refused = Some(refusal);
         self.work = Work::Nothing;
     }
 }

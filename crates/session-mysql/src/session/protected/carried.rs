@@ -25,7 +25,7 @@ use super::settings::Letters;
 use super::statements::{Bindings, Kind, Prepared, tables_of, translated};
 use super::texts::{self, Decision};
 use super::warned::Warned;
-use super::warnings;
+use super::warnings::{self, Told};
 use super::{Passing, Pending, Protected, Reach, Work};
 use crate::refusal::{Reason, Refusal};
 
@@ -95,19 +95,19 @@ impl Protected {
 
     fn query(&mut self, text: &[u8], pending: &Pending, reach: &mut Reach<'_>) {
         if texts::asks_for_warnings(text)
-            && let Some(refused) = &self.refused
+            && let Some(refused) = &self.told.refused
         {
             warnings::write(refused, pending.sequence, reach);
             return;
         }
-        if texts::asks_for_warnings(text) && !self.warned.is_empty() {
-            warnings::write_rows(&self.warned, pending.sequence, reach);
+        if texts::asks_for_warnings(text) && !self.told.rows.is_empty() {
+            warnings::write_rows(&self.told.rows, pending.sequence, reach);
             return;
         }
-        self.refused = None;
+        self.told.refused = None;
         let shows_warnings = texts::shows_warnings(text);
         if !shows_warnings {
-            self.forget_warnings();
+            self.told = Told::default();
         }
         if texts::is_frame(text) {
             return match shows_warnings {
@@ -155,7 +155,7 @@ impl Protected {
 
     /// Asks the server for the columns of a table.
     fn list(&mut self, pending: &Pending, reach: &mut Reach<'_>) {
-        self.forget_warnings();
+        self.told = Told::default();
         let (Some(settings), Some(loaded)) = (&self.settings, self.view.loaded()) else {
             return;
         };
@@ -168,7 +168,7 @@ impl Protected {
     fn warn(&mut self, pending: &Pending, reach: &mut Reach<'_>) {
         self.send(|out| out.extend_from_slice(&pending.payload), reach);
         self.work = Work::Warned(Box::new(Warned::new(
-            self.warned_of.clone(),
+            self.told.warned_of.clone(),
             pending.sequence,
         )));
     }
@@ -262,7 +262,7 @@ impl Protected {
     }
 
     fn prepare(&mut self, text: &[u8], pending: &Pending, reach: &mut Reach<'_>) {
-        self.forget_warnings();
+        self.told = Told::default();
         self.statements.begin();
         let version = self.view.loaded().map_or(0, |loaded| loaded.version);
         let decided = self.decide(text);
@@ -308,7 +308,7 @@ impl Protected {
         pending: &Pending,
         reach: &mut Reach<'_>,
     ) -> Result<(), Refusal> {
-        self.forget_warnings();
+        self.told = Told::default();
         let head = Head::read(body)?;
         let number = self.statements.number(head.statement);
         if let Err(refusal) = self.statements.find(number) {

@@ -86,7 +86,7 @@ impl Protected {
         let session = (reach.capabilities, *reach.status);
         match filling.answer(answer, session, reach.to_client) {
             Ok(left) => {
-                self.warned = left.warnings;
+                self.told.rows = left.warnings;
                 if let Some((number, prepared)) = left.prepared {
                     self.statements.put(number, prepared);
                 }

@@ -133,23 +133,13 @@ pub(super) fn decide(
             _ => Err(StatementError::other_plan()),
         };
     }
-    let parts = match &plan.planned[..] {
-        [one] => match &one.plan {
-            Plan::Pass(effects) => return Ok(Decision::Passes(effects.clone())),
-            Plan::One(translated, _) => vec![translated],
-            Plan::ReadModifyWrite(modify) => vec![&modify.read, &modify.write],
-            Plan::Finish(finish) => vec![&finish.fetch],
-            Plan::FinisherTables(query) => {
-                let tables = query.tables.iter();
-                tables
-                    .flat_map(|table| [Some(&table.fetch), table.fetch_all.as_ref()])
-                    .flatten()
-                    .collect()
-            }
-            _ => return Err(StatementError::other_plan()),
-        },
-        _ => return Err(StatementError::other_plan()),
+    let [one] = &plan.planned[..] else {
+        return Err(StatementError::other_plan());
     };
+    if let Plan::Pass(effects) = &one.plan {
+        return Ok(Decision::Passes(effects.clone()));
+    }
+    let parts = statements(&one.plan).ok_or_else(StatementError::other_plan)?;
     if !settings.connection.has(text) {
         return Err(StatementError::unsupported(
             "the server would change letters of the text on their way (character_set_connection)",
@@ -160,6 +150,21 @@ pub(super) fn decide(
         check_plan(translated, settings, loaded)?;
     }
     Ok(Decision::Planned(plan))
+}
+
+/// The statements that a plan sends. None: it is none that is carried out here.
+fn statements(plan: &Plan) -> Option<Vec<&Translated>> {
+    Some(match plan {
+        Plan::One(translated, _) => vec![translated],
+        Plan::ReadModifyWrite(modify) => vec![&modify.read, &modify.write],
+        Plan::Finish(finish) => vec![&finish.fetch],
+        Plan::FinisherTables(query) => {
+            let tables = query.tables.iter();
+            let fetches = tables.flat_map(|table| [Some(&table.fetch), table.fetch_all.as_ref()]);
+            fetches.flatten().collect()
+        }
+        _ => return None,
+    })
 }
 
 /// Checks that a plan has only what is carried out here.

@@ -1,4 +1,7 @@
-//! The answer to `SHOW WARNINGS` behind a refusal: the server would tell of an older statement.
+//! The answer to `SHOW WARNINGS` where the server would tell of an older statement: behind a
+//! refusal, and behind an answer of the finisher.
+
+use std::sync::Arc;
 
 use wire_mysql::Capabilities;
 use wire_mysql::answer::{EOF, EofPacket, OkPacket};
@@ -6,9 +9,22 @@ use wire_mysql::column::Column;
 use wire_mysql::packet;
 use wire_mysql::row::write_text;
 use wire_mysql::value::FieldType;
+use zeroize::Zeroizing;
 
 use super::Reach;
+use super::warned::WarnedOf;
 use crate::refusal::Refusal;
+
+/// What was said of the last statement.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    /// The proxy refused it.
+    pub(super) refused: Option<Refusal>,
+    /// The statement, if the server has warnings of it and it had sealed values.
+    pub(super) warned_of: Option<Arc<WarnedOf>>,
+    /// Rows of `SHOW WARNINGS`, where the finisher has answered it.
+    pub(super) rows: Vec<Zeroizing<Vec<u8>>>,
+}
 
 /// `utf8mb3_general_ci`, which both servers have.
 const UTF8: u16 = 33;

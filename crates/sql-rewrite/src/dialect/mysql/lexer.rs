@@ -8,12 +8,15 @@
 #[cfg(all(test, unix))]
 mod tests;
 mod updated;
+mod written;
 
 use std::ops::Range;
 
 use super::bytes::is_word;
 use super::{MySql, bytes};
 use crate::dialect::{Unread, lexeme as common};
+
+pub(crate) use written::{for_server, plain, write_hole};
 
 /// Stands around the number of a hole in a text of ours. A text of a client that has it is refused.
 pub(crate) const HOLE: char = '\u{2}';
@@ -541,83 +544,4 @@ impl Reader<'_> {
         self.push(Kind::Symbol, size, value, is_apart);
         Ok(())
     }
-}
-
-/// Whether the parser may read two marks without a blank as one (`5--1` as a comment).
-fn may_join(one: &Lexeme, other: &Lexeme) -> bool {
-    let joins = |own: &Lexeme| own.kind == Kind::Symbol && !"().,".contains(own.value.as_str());
-    joins(one) && joins(other)
-}
-
-/// A statement in the plain form.
-///
-/// # Errors
-/// It is not known how the server reads it, or it is several.
-pub(crate) fn plain(text: &str, dialect: MySql, reading: Reading) -> Result<String, Unread> {
-    let mut found = read(text, dialect, reading)?;
-    let is_end = |lexeme: &Lexeme| lexeme.kind == Kind::Symbol && lexeme.value == ";";
-    while found.last().is_some_and(is_end) {
-        found.pop();
-    }
-    if found.iter().any(is_end) {
-        return Err(refused("another statement in the same text"));
-    }
-    updated::join(&mut found)?;
-    let mut plain = String::with_capacity(text.len());
-    let mut parameters = 0;
-    for (index, lexeme) in found.iter().enumerate() {
-        let is_call = lexeme.kind == Kind::Symbol && lexeme.value == "(" && lexeme.is_apart;
-        let before = index.checked_sub(1).map(|before| &found[before]);
-        if is_call
-            && before.is_some_and(|before| {
-                before.kind == Kind::Word && super::subset::is_function(&before.value)
-            })
-        {
-            return Err(refused("a blank between a function and its parenthesis"));
-        }
-        if (lexeme.is_apart || before.is_some_and(|own| may_join(own, lexeme))) && index > 0 {
-            plain.push(' ');
-        }
-        match lexeme.kind {
-            Kind::Word if lexeme.value == updated::CROSS_JOIN => {
-                plain.push_str(updated::CROSS_JOIN);
-            }
-            Kind::Word | Kind::Number | Kind::Symbol => plain.push_str(&text[lexeme.span.clone()]),
-            Kind::Name => {
-                plain.push('`');
-                plain.push_str(&lexeme.value);
-                plain.push('`');
-            }
-            Kind::Bytes => plain.push_str(&lexeme.value),
-            Kind::Text => {
-                plain.push('\'');
-                plain.push_str(&lexeme.value.replace('\'', "''"));
-                plain.push('\'');
-            }
-            Kind::Parameter => {
-                parameters += 1;
-                plain.push_str(&format!("${parameters}"));
-            }
-            Kind::Hole(hole) => plain.push_str(&format!("${}", hole + 1)),
-        }
-    }
-    Ok(plain)
-}
-
-/// A part of a printed tree as the server reads it: in texts of the plain form backslashes are
-/// themselves.
-pub(crate) fn for_server(text: String, dialect: MySql) -> String {
-    let text = bytes::as_they_came(text);
-    match dialect.plain_backslashes || !text.contains('\\') {
-        // Names have no backslash: see `names::quote`.
-        true => text,
-        false => text.replace('\\', "\\\\"),
-    }
-}
-
-/// Writes the parameter that stands for the hole of an index, for ourselves: the server gets `?`.
-pub(crate) fn write_hole(index: usize, text: &mut String) {
-    text.push(HOLE);
-    text.push_str(&index.to_string());
-    text.push(HOLE);
 }
