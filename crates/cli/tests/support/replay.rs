@@ -53,10 +53,10 @@ impl Replay {
         let idle = Arc::<Mutex<Vec<Box<dyn Socket>>>>::default();
         let opened = Arc::clone(&idle);
         thread::spawn(move || {
-            for (number, socket) in listener.incoming().enumerate() {
-                let Ok(mut client) = script.accept(socket.unwrap()) else {
-                    continue;
-                };
+            let accepted = listener
+                .incoming()
+                .map(|socket| script.accept(socket.unwrap()));
+            for (number, mut client) in accepted.flatten().enumerate() {
                 if number <= UNRECORDED {
                     let script = Arc::clone(&script);
                     thread::spawn(move || script.relay(&mut *client, number == UNRECORDED));
@@ -72,6 +72,10 @@ impl Replay {
 impl Script {
     fn accept(&self, mut socket: TcpStream) -> io::Result<Box<dyn Socket>> {
         socket.set_nodelay(true)?;
+        if socket.peek(&mut [0])? == 0 {
+            // The proxy looks whether its server is there.
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         let Some(config) = &self.tls else {
             return Ok(Box::new(socket));
         };
