@@ -1,9 +1,10 @@
 //! Clusters behind the proxy: Galera of three nodes, and PostgreSQL with standbys of which one must
-//! confirm each commit. The server that has all sessions is killed under load.
+//! confirm each commit. The server that has all sessions is killed under the load of TPC-C.
 
 use std::path::Path;
 
 use crate::command::{cargo, run as run_command};
+use crate::newest;
 use crate::requirements::{self, Requirement};
 
 const NEEDED: &[Requirement] = &[
@@ -24,6 +25,7 @@ const NEEDED: &[Requirement] = &[
 /// Runs the tests, one after the other; they print what they measured.
 pub fn run() -> anyhow::Result<()> {
     requirements::ensure(NEEDED)?;
+    let postgres = newest::Server::fetch()?;
     let target = ["--package", "strongroom-proxy", "--test", "all"];
     let tests = ["--ignored", "cluster::", "--nocapture", "--test-threads=1"];
     run_command(
@@ -32,6 +34,7 @@ pub fn run() -> anyhow::Result<()> {
             .args(target)
             .arg("--")
             .args(tests)
-            .env("STRONGROOM_TEST_SERVERS", "1"),
+            .env("STRONGROOM_TEST_SERVERS", "1")
+            .env(newest::PROGRAMS, &postgres.programs),
     )
 }
