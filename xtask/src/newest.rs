@@ -14,7 +14,7 @@ use crate::{built, interop, postgres_programs};
 
 /// Environment variable with the folder of the server's programs, for `server-testkit` and
 /// `interop/postgres.sh`.
-const PROGRAMS: &str = "STRONGROOM_TEST_POSTGRES";
+pub const PROGRAMS: &str = "STRONGROOM_TEST_POSTGRES";
 
 /// Executables whose tests start a server. Tests that need TLS skip themselves, because this server
 /// has none.
@@ -59,13 +59,15 @@ pub fn run_slice() -> anyhow::Result<()> {
 }
 
 /// The newest server, in a folder that is removed with it.
-struct Server {
-    programs: PathBuf,
+pub struct Server {
+    /// The folder of its programs.
+    pub programs: PathBuf,
     _home: TempDir,
 }
 
 impl Server {
-    fn fetch() -> anyhow::Result<Self> {
+    /// Fetches it as the lab does.
+    pub fn fetch() -> anyhow::Result<Self> {
         // Under the superuser the server runs as another user, who may not enter his folders.
         let home = tempfile::tempdir().context("cannot make a temporary folder")?;
         open_to_all(home.path()).context("cannot open the temporary folder to all")?;

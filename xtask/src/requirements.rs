@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 
 use crate::command::{program, succeeds};
-use crate::{apt, deny, disk, page, postgres_programs, suites};
+use crate::suites::build;
+use crate::{apt, deny, disk, page, postgres_programs};
 
 /// A required program.
 pub struct Requirement {
@@ -140,7 +141,7 @@ const REQUIREMENTS: &[Requirement] = &[
     },
     Requirement {
         name: "Tcl with its headers",
-        present: || has("tclsh") && suites::finds_tcl(),
+        present: || has("tclsh") && build::tcl_folder().is_ok(),
         packages: &["tcl", "tcl-dev"],
         remedy: "install tclsh, and Tcl with its headers and tclConfig.sh, for SQLite's own tests",
     },

@@ -1,7 +1,8 @@
 //! `suites`: SQLite's own tests under our extension, compared with SQLite without it; all tests in
 //! browsers; all tests of protected columns on the newest PostgreSQL.
 
-mod build;
+pub mod build;
+mod cluster;
 mod debian;
 mod differences;
 mod django;
@@ -60,6 +61,8 @@ enum Suite {
     Sqlsmith(sqlsmith::Options),
     /// Ours of protected columns, with all clients, on the newest PostgreSQL.
     Newest,
+    /// Ours of clusters: the server that has all sessions is killed under load.
+    Cluster,
 }
 
 #[derive(clap::Args, Default)]
@@ -126,12 +129,8 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         Suite::Sqlalchemy(options) => sqlalchemy::run(options),
         Suite::Sqlsmith(options) => sqlsmith::run(options),
         Suite::Newest => newest::run(),
+        Suite::Cluster => cluster::run(),
     }
-}
-
-/// Whether the machine has what the tests are built with.
-pub fn finds_tcl() -> bool {
-    build::tcl_folder().is_ok()
 }
 
 /// The part of `cargo xtask test`.

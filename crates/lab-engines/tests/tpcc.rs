@@ -47,14 +47,7 @@ fn filled() -> Option<(Box<dyn Engine>, TempDir)> {
 fn sample(number: u32) -> TestSample {
     TestSample {
         number,
-        sample: lab::measure::Sample::default(),
-        rows: 0,
-        answer: String::new(),
-        facts: 0,
-        contradiction: None,
-        not_possible: None,
-        concurrent: None,
-        tpcc: None,
+        ..TestSample::default()
     }
 }
 

@@ -164,7 +164,7 @@ pub struct Pass {
 }
 
 /// Cost and answer of one test.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestSample {
     /// Counts from 1.
     pub number: u32,

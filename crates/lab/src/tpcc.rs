@@ -87,7 +87,7 @@ pub fn make_tables(
         database_bytes: terminals.database_bytes()?,
         run: None,
     }));
-    look(terminals, folder, sizes, Acknowledged::default(), sample)
+    look(engine, folder, scale, Acknowledged::default(), sample)
 }
 
 /// Runs a step, and records the results in the sample. All connections are open before the first
@@ -154,21 +154,37 @@ pub fn run_step(
     acknowledged.orders += total.acknowledged.orders;
     acknowledged.payments += total.acknowledged.payments;
     acknowledged.deliveries += total.acknowledged.deliveries;
-    look(terminals, folder, step.sizes(), *acknowledged, sample)
+    look(engine, folder, step.scale, *acknowledged, sample)
 }
 
-/// Checks whether the tables are consistent.
-fn look(
-    terminals: &dyn Terminals,
+/// The condition that the tables do not satisfy, if there is one, after transactions that these
+/// numbers count.
+///
+/// # Errors
+///
+/// If the engine fails.
+pub fn check(
+    engine: &dyn Engine,
     folder: &Path,
-    sizes: Sizes,
+    scale: u32,
+    acknowledged: Acknowledged,
+) -> Result<Option<String>, EngineError> {
+    let terminals = terminals_of(engine)?;
+    let terminal = terminals.open_terminal(folder, Isolation::ReadCommitted)?;
+    let violation = inspection::inspect(terminal, Sizes::of_scale(scale), acknowledged)?;
+    Ok(violation.map(|violation| violation.to_string()))
+}
+
+/// Records whether the tables are consistent.
+fn look(
+    engine: &dyn Engine,
+    folder: &Path,
+    scale: u32,
     acknowledged: Acknowledged,
     sample: &mut TestSample,
 ) -> Result<(), EngineError> {
-    let terminal = terminals.open_terminal(folder, Isolation::ReadCommitted)?;
-    let violation = inspection::inspect(terminal, sizes, acknowledged)?;
+    sample.contradiction = check(engine, folder, scale, acknowledged)?;
     sample.facts = CONDITIONS;
-    sample.contradiction = violation.map(|violation| violation.to_string());
     Ok(())
 }
 

@@ -4,6 +4,7 @@ mod altered;
 mod by_finisher;
 mod canary;
 mod checked;
+mod cluster;
 mod columns;
 mod common;
 mod compact;

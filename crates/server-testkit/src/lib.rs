@@ -7,8 +7,11 @@
 #![cfg(unix)]
 
 mod cluster;
+mod galera;
 pub mod mysql;
 mod standby;
+
+pub use galera::Galera;
 
 use std::fs;
 use std::net::TcpListener;

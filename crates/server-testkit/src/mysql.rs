@@ -120,6 +120,12 @@ impl MySql {
     ///
     /// If it does not start.
     pub fn start_again(&mut self) {
+        self.start_again_with(self.arguments.clone());
+    }
+
+    /// The same with other arguments.
+    pub(crate) fn start_again_with(&mut self, arguments: Vec<String>) {
+        self.arguments = arguments;
         let program = self.brand.server().expect("it was there");
         // What was done first has been done.
         put(&self.folder().join("first.sql"), b"");
