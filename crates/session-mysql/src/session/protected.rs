@@ -27,6 +27,7 @@ use super::check_sequence;
 use super::several::Several;
 use crate::refusal::Refusal;
 
+mod bulk;
 mod carried;
 mod columns;
 mod describing;
@@ -43,17 +44,19 @@ mod question;
 mod reply;
 mod settings;
 mod statements;
+mod stepped;
 mod texts;
 mod values;
 mod view;
 mod warned;
 mod warnings;
 
+use bulk::Further;
 use describing::Describing;
 use finishing::Finishing;
 use listing::Listing;
 use loading::Loading;
-use modifying::{Modifying, Taken};
+use modifying::Modifying;
 use preparing::Preparing;
 use question::{Answered, Question};
 use reply::Reply;
@@ -130,6 +133,8 @@ pub(super) struct Protected {
     refused: Option<Refusal>,
     /// The last statement, if the server has warnings of it and it had sealed values.
     warned_of: Option<Arc<WarnedOf>>,
+    /// Rows of a bulk execution that follow the one for which the proxy computes.
+    further: Option<Further>,
     /// What follows the statement that is carried out in its text, and the number of the packet
     /// with which the answer begins.
     rest: Option<(Vec<u8>, u8)>,
@@ -162,6 +167,7 @@ impl Protected {
             pending: None,
             refused: None,
             warned_of: None,
+            further: None,
             rest: None,
             several: None,
             sends_several: None,
@@ -363,109 +369,6 @@ impl Protected {
         }
     }
 
-    /// Takes a payload of the server for what has several steps.
-    fn stepped(&mut self, packet: (Header, &[u8]), reach: &mut Reach<'_>) -> Result<(), Refusal> {
-        let capabilities = reach.capabilities;
-        match &mut self.work {
-            Work::Modifying(modifying) => {
-                let status = &mut *reach.status;
-                let taken = modifying.take(packet, (capabilities, status), &self.settings);
-                if modifying.is_damaged {
-                    add(&self.view.shared().counters().values_damaged, 1);
-                }
-                let sequence = modifying.sequence;
-                match taken? {
-                    Taken::More => {}
-                    Taken::Sends(command) => {
-                        self.send(|out| out.extend_from_slice(&command), reach);
-                    }
-                    Taken::Answers(answer) => {
-                        let mut sequence = sequence;
-                        packet::write_bytes(&answer, &mut sequence, reach.to_client);
-                        self.work = Work::Nothing;
-                    }
-                    Taken::Fails(refusal) => self.refuse_as(refusal, sequence, reach),
-                }
-                Ok(())
-            }
-            Work::Finishing(finishing) => {
-                let status = &mut *reach.status;
-                let taken = finishing.take(packet, (capabilities, status), reach.to_client);
-                if finishing.is_damaged {
-                    add(&self.view.shared().counters().values_damaged, 1);
-                }
-                let sequence = finishing.sequence;
-                match taken? {
-                    None => {}
-                    Some(Ok(())) => self.work = Work::Nothing,
-                    Some(Err(refusal)) => self.refuse_as(refusal, sequence, reach),
-                }
-                Ok(())
-            }
-            Work::Warned(warned) => {
-                let status = &mut *reach.status;
-                if warned.take(
-                    packet,
-                    (capabilities, status, &self.settings),
-                    reach.to_client,
-                )? {
-                    self.work = Work::Nothing;
-                }
-                Ok(())
-            }
-            Work::Listing(listing) => {
-                let status = &mut *reach.status;
-                if listing.take(packet, (capabilities, status), reach.to_client)? {
-                    self.work = Work::Nothing;
-                }
-                Ok(())
-            }
-            Work::Loading(loading) => {
-                let status = &mut *reach.status;
-                let taken = loading.take(packet.1, (capabilities, status), reach.to_client)?;
-                self.loaded(taken, reach);
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Whether the client sends a file.
-    pub(super) fn reads_file(&self) -> bool {
-        matches!(&self.work, Work::Loading(loading) if loading.is_reading())
-    }
-
-    /// Takes bytes of a file of the client. Gives how many they were.
-    ///
-    /// # Errors
-    /// The session cannot go on.
-    pub(super) fn take_file(
-        &mut self,
-        bytes: &[u8],
-        reach: &mut Reach<'_>,
-    ) -> Result<usize, Refusal> {
-        let Work::Loading(loading) = &mut self.work else {
-            return Ok(0);
-        };
-        let to_server = (&mut self.server_sequence, &mut *reach.to_server);
-        let (size, taken) = loading.take_file(bytes, to_server)?;
-        self.loaded(taken, reach);
-        Ok(size)
-    }
-
-    /// Does what is to be done behind a packet of a file, or of the server about it.
-    fn loaded(&mut self, taken: loading::Taken, reach: &mut Reach<'_>) {
-        let mut sequence = self.sequence().unwrap_or(1);
-        match taken {
-            loading::Taken::More => {}
-            loading::Taken::Answers(answer) => {
-                packet::write_bytes(&answer, &mut sequence, reach.to_client);
-                self.work = Work::Nothing;
-            }
-            loading::Taken::Fails(refusal) => self.refuse_as(refusal, sequence, reach),
-        }
-    }
-
     fn answered(&mut self, answered: Answered, reach: &mut Reach<'_>) -> Result<(), Refusal> {
         self.work = Work::Nothing;
         let noted = match (answered, &self.settings) {
@@ -586,6 +489,7 @@ impl Protected {
         add(&self.shared().counters().statements_refused, 1);
         refusal.write(&mut sequence, reach.to_client);
         self.refused = Some(refusal);
+        self.further = None;
         self.work = Work::Nothing;
     }
 }
@@ -594,7 +498,10 @@ impl Protected {
 fn needs_schema(command: &Command<'_>) -> bool {
     match command {
         Command::Query(text) => !texts::is_frame(text),
-        Command::Prepare(_) | Command::Execute(_) | Command::FieldList(..) => true,
+        Command::Prepare(_)
+        | Command::Execute(_)
+        | Command::BulkExecute(_)
+        | Command::FieldList(..) => true,
         _ => false,
     }
 }

@@ -1,0 +1,113 @@
+//! The answers of the server to what has several steps.
+
+use session_core::counters::add;
+use wire_mysql::packet::{self, Header};
+
+use super::modifying::Taken;
+use super::{Protected, Reach, Work, loading};
+use crate::refusal::Refusal;
+
+impl Protected {
+    /// Takes a payload of the server for what has several steps.
+    pub(super) fn stepped(
+        &mut self,
+        packet: (Header, &[u8]),
+        reach: &mut Reach<'_>,
+    ) -> Result<(), Refusal> {
+        let capabilities = reach.capabilities;
+        match &mut self.work {
+            Work::Modifying(modifying) => {
+                let status = &mut *reach.status;
+                let taken = modifying.take(packet, (capabilities, status), &self.settings);
+                if modifying.is_damaged {
+                    add(&self.view.shared().counters().values_damaged, 1);
+                }
+                let sequence = modifying.sequence;
+                match taken? {
+                    Taken::More => {}
+                    Taken::Sends(command) => {
+                        self.send(|out| out.extend_from_slice(&command), reach);
+                    }
+                    Taken::Answers(answer) => return self.modified(&answer, sequence, reach),
+                    Taken::Fails(refusal) => self.refuse_as(refusal, sequence, reach),
+                }
+                Ok(())
+            }
+            Work::Finishing(finishing) => {
+                let status = &mut *reach.status;
+                let taken = finishing.take(packet, (capabilities, status), reach.to_client);
+                if finishing.is_damaged {
+                    add(&self.view.shared().counters().values_damaged, 1);
+                }
+                let sequence = finishing.sequence;
+                match taken? {
+                    None => {}
+                    Some(Ok(())) => self.work = Work::Nothing,
+                    Some(Err(refusal)) => self.refuse_as(refusal, sequence, reach),
+                }
+                Ok(())
+            }
+            Work::Warned(warned) => {
+                let status = &mut *reach.status;
+                if warned.take(
+                    packet,
+                    (capabilities, status, &self.settings),
+                    reach.to_client,
+                )? {
+                    self.work = Work::Nothing;
+                }
+                Ok(())
+            }
+            Work::Listing(listing) => {
+                let status = &mut *reach.status;
+                if listing.take(packet, (capabilities, status), reach.to_client)? {
+                    self.work = Work::Nothing;
+                }
+                Ok(())
+            }
+            Work::Loading(loading) => {
+                let status = &mut *reach.status;
+                let taken = loading.take(packet.1, (capabilities, status), reach.to_client)?;
+                self.loaded(taken, reach);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the client sends a file.
+    pub(in super::super) fn reads_file(&self) -> bool {
+        matches!(&self.work, Work::Loading(loading) if loading.is_reading())
+    }
+
+    /// Takes bytes of a file of the client. Gives how many they were.
+    ///
+    /// # Errors
+    /// The session cannot go on.
+    pub(in super::super) fn take_file(
+        &mut self,
+        bytes: &[u8],
+        reach: &mut Reach<'_>,
+    ) -> Result<usize, Refusal> {
+        let Work::Loading(loading) = &mut self.work else {
+            return Ok(0);
+        };
+        let to_server = (&mut self.server_sequence, &mut *reach.to_server);
+        let (size, taken) = loading.take_file(bytes, to_server)?;
+        self.loaded(taken, reach);
+        Ok(size)
+    }
+
+    /// Does what is to be done behind a packet of a file, or of the server about it.
+    fn loaded(&mut self, taken: loading::Taken, reach: &mut Reach<'_>) {
+        let mut sequence = self.sequence().unwrap_or(1);
+        match taken {
+            loading::Taken::More => {}
+            loading::Taken::Answers(answer) => {
+                packet::write_bytes(&answer, &mut sequence, reach.to_client);
+                self.work = Work::Nothing;
+            }
+            loading::Taken::Fails(refusal) => self.refuse_as(refusal, sequence, reach),
+        }
+    }
+}
