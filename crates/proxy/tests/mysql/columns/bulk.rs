@@ -29,7 +29,7 @@ fn text(text: &str) -> Item<'_> {
 const NULL: Item<'static> = Item::Value(Value::Null);
 
 /// Prepares a text. None: it is refused.
-fn prepare(client: &mut Raw, statement: &str) -> Option<u32> {
+pub fn prepare(client: &mut Raw, statement: &str) -> Option<u32> {
     let mut command = Vec::new();
     write_text(kind::STMT_PREPARE, statement.as_bytes(), &mut command);
     client.send(&command);
@@ -44,7 +44,7 @@ fn prepare(client: &mut Raw, statement: &str) -> Option<u32> {
 }
 
 /// What is said of rows for a statement that is prepared.
-fn execute(client: &mut Raw, bulk: &Bulk<'_>) -> String {
+pub fn execute(client: &mut Raw, bulk: &Bulk<'_>) -> String {
     let mut command = Vec::new();
     bulk.write(&mut command);
     client.send(&command);
@@ -68,7 +68,7 @@ fn execute(client: &mut Raw, bulk: &Bulk<'_>) -> String {
     }
 }
 
-fn types(kinds: &[FieldType]) -> Vec<ParameterType> {
+pub fn types(kinds: &[FieldType]) -> Vec<ParameterType> {
     let kinds = kinds.iter().map(|kind| ParameterType {
         kind: *kind,
         is_unsigned: false,
