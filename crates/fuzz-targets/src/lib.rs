@@ -16,6 +16,7 @@ mod header;
 mod input;
 mod journal;
 mod log;
+mod mysql_rewrite;
 mod mysql_wire;
 mod page;
 mod pragma;
@@ -97,6 +98,10 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "sql-rewrite",
         run: rewrite::run,
+    },
+    Target {
+        name: "mysql-rewrite",
+        run: mysql_rewrite::run,
     },
     Target {
         name: "proxy-copy",

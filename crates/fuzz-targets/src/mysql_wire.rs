@@ -2,6 +2,7 @@
 //! flags of the session, or a number of columns.
 
 use wire_mysql::answer::{self, EofPacket, ErrorPacket, OkPacket, Prepared, Start};
+use wire_mysql::bulk::Bulk;
 use wire_mysql::capabilities::Capabilities;
 use wire_mysql::column::Column;
 use wire_mysql::command::{ChangeUser, Command};
@@ -87,6 +88,9 @@ fn command(payload: &[u8], choice: u8) {
 
 fn execution(body: &[u8], choice: u8) {
     let parameters = usize::from(choice & 15);
+    if choice & 32 > 0 {
+        return bulk(body, parameters);
+    }
     let is_long = |index| choice & 16 > 0 && index == 0;
     let Ok(execute) = Execute::read(body, parameters, &[], is_long) else {
         return;
@@ -103,6 +107,23 @@ fn execution(body: &[u8], choice: u8) {
     assert_eq!(again.types, execute.types);
     let again: Vec<_> = again.values.into_iter().flatten().collect();
     assert!(are_same(&again, &values));
+}
+
+fn bulk(body: &[u8], parameters: usize) {
+    let Ok(bulk) = Bulk::read(body, parameters, &[]) else {
+        return;
+    };
+    let written = |bulk: &Bulk<'_>| {
+        let mut out = Vec::new();
+        bulk.write(&mut out);
+        out
+    };
+    let out = written(&bulk);
+    let again = Bulk::read(&out[1..], parameters, &[]);
+    let again = again.expect("what was written is well formed");
+    // Numbers may be no numbers, which are not equal.
+    assert_eq!(written(&again), out);
+    assert_eq!(again.rows.len(), bulk.rows.len());
 }
 
 fn ok(payload: &[u8], choice: u8) {
@@ -124,6 +145,11 @@ fn error(payload: &[u8]) {
 }
 
 fn column(payload: &[u8]) {
+    if let Ok((column, default)) = Column::read_listed(payload) {
+        let mut out = Vec::new();
+        column.write_listed(default, &mut out);
+        assert_eq!(Column::read_listed(&out), Ok((column, default)));
+    }
     if let Ok(column) = Column::read(payload) {
         let mut out = Vec::new();
         column.write(&mut out);

@@ -47,7 +47,9 @@ pub enum Given<'a> {
 }
 
 /// The longest `TEXT` and `BLOB`, in bytes.
-const TEXT_SIZE_MAX: usize = 65_535;
+pub const TEXT_SIZE_MAX: usize = 65_535;
+/// The longest `LONGTEXT` and `LONGBLOB`, in bytes.
+pub const LONG_SIZE_MAX: usize = u32::MAX as usize;
 
 fn not_understood(logical: LogicalType) -> ValueError {
     ValueError::new(
@@ -76,6 +78,18 @@ fn too_long() -> ValueError {
 /// 22001: too long. 22003: out of range. 22P02: not read, though the server might read it. 0A000:
 /// no column of the type can be protected.
 pub fn stored(given: Given<'_>, logical: LogicalType) -> Result<Value, ValueError> {
+    stored_within(given, logical, TEXT_SIZE_MAX)
+}
+
+/// The same where a text or bytes without a length of their own have this many bytes at most.
+///
+/// # Errors
+/// As those of [`stored`].
+pub fn stored_within(
+    given: Given<'_>,
+    logical: LogicalType,
+    size_max: usize,
+) -> Result<Value, ValueError> {
     match logical {
         LogicalType::SmallInt | LogicalType::Integer | LogicalType::BigInt => {
             let number = number::read(digits(given, logical)?, logical)?;
@@ -93,7 +107,7 @@ pub fn stored(given: Given<'_>, logical: LogicalType) -> Result<Value, ValueErro
         }
         LogicalType::Text => {
             let text = text_of(given, logical)?;
-            match text.len() <= TEXT_SIZE_MAX {
+            match text.len() <= size_max {
                 true => Ok(Value::Text(text.to_owned())),
                 false => Err(too_long()),
             }
@@ -104,7 +118,7 @@ pub fn stored(given: Given<'_>, logical: LogicalType) -> Result<Value, ValueErro
                 Given::Text(text) => text.as_bytes(),
                 Given::Bytes(bytes) => bytes,
             };
-            match bytes.len() <= TEXT_SIZE_MAX {
+            match bytes.len() <= size_max {
                 true => Ok(Value::Bytes(bytes.to_vec())),
                 false => Err(too_long()),
             }

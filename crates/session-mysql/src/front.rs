@@ -15,15 +15,15 @@ const HARMLESS: &[u8] = b"mysql_native_password";
 
 /// Flags that are known, and under which packets are what a session takes them for. All others are
 /// hidden: compression, files of the client, query attributes, definitions that are left out,
-/// several factors, and of MariaDB progress, bulk execution and cached definitions. Files of the
-/// client are shown where there are rules: their statements are read there.
-const KEPT: Capabilities = Capabilities::new(ALL_UP_TO_DEPRECATE_EOF & !HIDDEN, EXTENDED_METADATA);
+/// several factors, and of MariaDB progress and cached definitions. Files of the client are shown
+/// where there are rules: their statements are read there.
+const KEPT: Capabilities = Capabilities::new(ALL_UP_TO_DEPRECATE_EOF & !HIDDEN, OF_MARIADB);
 
 const ALL_UP_TO_DEPRECATE_EOF: u32 = (1 << 25) - 1;
 /// `COMPRESS`, `LOCAL_FILES`, and `TLS`, which each leg settles for itself.
 const HIDDEN: u32 = 1 << 5 | 1 << 7 | 1 << 11;
-/// Only more words in a definition.
-const EXTENDED_METADATA: u32 = 1 << 3;
+/// `BULK`, `EXTENDED_METADATA`, which is only more words in a definition, and `BULK_RESULTS`.
+const OF_MARIADB: u32 = 1 << 2 | 1 << 3 | 1 << 5;
 
 /// The server's greeting as the client gets it. Nonce and number of the connection are the
 /// server's own: so its users can log in without that the proxy knows a password, and `KILL`
@@ -107,8 +107,9 @@ pub fn needs_tls() -> Refusal {
 }
 
 /// MariaDB says more of columns to those who ask for it: definitions are read, and written anew.
+/// A bulk execution has one result, which the proxy can tell for several statements.
 fn with_rules(capabilities: Capabilities) -> Capabilities {
-    capabilities & !Capabilities::EXTENDED_METADATA
+    capabilities & !(Capabilities::EXTENDED_METADATA | Capabilities::BULK_RESULTS)
 }
 
 #[cfg(test)]
@@ -142,9 +143,7 @@ mod tests {
             Capabilities::QUERY_ATTRIBUTES,
             Capabilities::SEVERAL_FACTORS,
             Capabilities::PROGRESS,
-            Capabilities::BULK,
             Capabilities::CACHED_METADATA,
-            Capabilities::BULK_RESULTS,
             Capabilities::new(1 << 31, 0),
         ];
         let shown = for_client(&greeting(b"client_ed25519", ALL), false, false).capabilities;
@@ -159,8 +158,11 @@ mod tests {
         assert!(shown_with_rules.capabilities.has(files));
         assert!(capabilities_for_server(ALL, ALL, (false, true)).has(files));
         assert!(!capabilities_for_server(ALL, ALL & !files, (false, true)).has(files));
-        let kept = Capabilities::DEPRECATE_EOF | Capabilities::SESSION_TRACK;
-        assert!(shown.has(kept) && taken.has(kept));
+        let kept = Capabilities::DEPRECATE_EOF | Capabilities::SESSION_TRACK | Capabilities::BULK;
+        assert!(shown.has(kept) && taken.has(kept) && shown_with_rules.capabilities.has(kept));
+        let results = Capabilities::BULK_RESULTS;
+        assert!(shown.has(results) && !shown_with_rules.capabilities.has(results));
+        assert!(!capabilities_for_server(ALL, ALL, (false, true)).has(results));
         // A flag that the server does not offer is not taken, either.
         let taken = capabilities_for_server(ALL, Capabilities::PROTOCOL_41, (false, false));
         assert_eq!(taken, Capabilities::PROTOCOL_41 | Capabilities::MYSQL);

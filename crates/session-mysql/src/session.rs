@@ -337,7 +337,7 @@ impl Session {
     /// Answers a command that was not passed on.
     fn refuse_command(&mut self) {
         let message = "this command does not pass the proxy; connect to the server itself for \
-                       replication, cloning and bulk execution";
+                       replication and cloning";
         let mut sequence = self.from_client.next_sequence;
         let refusal = Refusal::new(Reason::NotSupported, message);
         refusal.write(&mut sequence, &mut self.to_client.bytes);

@@ -306,6 +306,8 @@ pub struct CatalogueFacts {
     pub index_columns: Vec<(u32, i16, ColumnId)>,
     /// Protected texts that are compared and sorted by their bytes, before MySQL.
     pub binary_texts: Vec<ColumnId>,
+    /// Protected texts and bytes that are declared `LONGTEXT` and `LONGBLOB`, before MySQL.
+    pub long: Vec<ColumnId>,
     /// Enumerations of users.
     pub enums: Enums,
     /// What queries need that are left to a finisher.
@@ -420,6 +422,17 @@ impl Schema {
             let table = self.tables.get(&name).filter(|table| table.oid != 0);
             table.is_some_and(|table| table.position(&protected.column).is_none())
         })
+    }
+
+    /// Whether a protected column is declared `LONGTEXT` or `LONGBLOB`, before MySQL.
+    pub fn is_long(&self, id: ColumnId) -> bool {
+        self.catalogue.long.contains(&id)
+    }
+
+    /// Whether each value of one protected column is one of another.
+    pub(crate) fn have_one_type(&self, one: ColumnId, other: ColumnId) -> bool {
+        self.column(one).logical == self.column(other).logical
+            && self.is_long(one) == self.is_long(other)
     }
 
     /// The protected column of an id that this schema gave out.

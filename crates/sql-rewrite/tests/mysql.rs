@@ -146,9 +146,9 @@ fn values_of_protected_columns_become_holes() {
         "one: SELECT COUNT(*), COUNT(number) AS known FROM `shop`.`person`",
     );
     assert_plan(
-        "UPDATE person SET id = 0x4a, note = x'4A' WHERE note = ' _strongroom_text X''41''' AND \
+        "UPDATE person SET id = 0x4a WHERE id = x'4A' AND id <> ' _strongroom_text X''41''' AND \
          number = 3",
-        "one: UPDATE `shop`.`person` SET id = 0x4a, note = X'4A' WHERE note = ' _strongroom_text \
+        "one: UPDATE `shop`.`person` SET id = 0x4a WHERE id = X'4A' AND id <> ' _strongroom_text \
          X''41''' AND number = {constant match number}",
     );
 }
@@ -181,7 +181,7 @@ fn what_is_read_in_other_ways_is_refused() {
         ),
         ("SELECT name INTO @v FROM person", "INTO"),
         ("SELECT @v := name FROM person", ":="),
-        ("HANDLER person OPEN", "understood"),
+        ("HANDLER person OPEN", "HANDLER"),
         ("SELECT id FROM person a JOIN card A ON 1 = 1", "case"),
         ("SELECT id FROM shown", ""),
         ("CALL writer()", ""),

@@ -58,6 +58,8 @@ pub enum Command<'a> {
     Prepare(&'a [u8]),
     /// Runs a prepared statement; [`crate::execute::Execute`] reads the rest.
     Execute(&'a [u8]),
+    /// MariaDB: runs a prepared statement for many rows; [`crate::bulk::Bulk`] reads the rest.
+    BulkExecute(&'a [u8]),
     /// Appends to a parameter; it has no answer.
     SendLongData(LongData<'a>),
     /// Forgets a prepared statement; it has no answer.
@@ -116,6 +118,7 @@ impl<'a> Command<'a> {
             kind::FIELD_LIST => return Ok(Self::FieldList(reader.text()?, reader.rest())),
             kind::STMT_PREPARE => return Ok(Self::Prepare(reader.rest())),
             kind::STMT_EXECUTE => return Ok(Self::Execute(reader.rest())),
+            kind::STMT_BULK_EXECUTE => return Ok(Self::BulkExecute(reader.rest())),
             kind::CHANGE_USER => return Ok(Self::ChangeUser(reader.rest())),
             kind::STMT_SEND_LONG_DATA => {
                 let (statement, parameter) = (reader.u32()?, reader.u16()?);

@@ -122,11 +122,16 @@ impl<'a> Execute<'a> {
     }
 }
 
-fn parameter_type(bytes: &[u8]) -> ParameterType {
+pub(crate) fn parameter_type(bytes: &[u8]) -> ParameterType {
     ParameterType {
         kind: FieldType(bytes[0]),
         is_unsigned: bytes[1] & UNSIGNED != 0,
     }
+}
+
+pub(crate) fn put_type(of: ParameterType, out: &mut Vec<u8>) {
+    let sign = if of.is_unsigned { UNSIGNED } else { 0 };
+    out.extend_from_slice(&[of.kind.0, sign]);
 }
 
 /// Appends a command with a type and a value for each parameter.
@@ -147,10 +152,7 @@ pub fn write<'v>(
     let (nulls, values) = values.split_at(bitmap_size(parameters.len(), 0));
     out.extend_from_slice(nulls);
     out.push(1);
-    for (of, _) in parameters {
-        let sign = if of.is_unsigned { UNSIGNED } else { 0 };
-        out.extend_from_slice(&[of.kind.0, sign]);
-    }
+    parameters.for_each(|(of, _)| put_type(of, out));
     out.extend_from_slice(values);
 }
 

@@ -22,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 pub mod answer;
+pub mod bulk;
 pub mod capabilities;
 pub mod column;
 pub mod command;

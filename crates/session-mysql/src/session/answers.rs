@@ -71,7 +71,9 @@ pub(super) enum Need {
 /// What a command leads to, by its first byte.
 pub(super) fn course(command: u8) -> Course {
     match command {
-        kind::QUERY | kind::STMT_EXECUTE | kind::PROCESS_INFO => Course::Answer(Step::Result),
+        kind::QUERY | kind::STMT_EXECUTE | kind::STMT_BULK_EXECUTE | kind::PROCESS_INFO => {
+            Course::Answer(Step::Result)
+        }
         kind::STMT_PREPARE => Course::Answer(Step::Prepared),
         kind::STMT_FETCH | kind::FIELD_LIST => Course::Answer(Step::Rows),
         kind::STATISTICS => Course::Answer(Step::Line),

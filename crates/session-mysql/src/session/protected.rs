@@ -29,6 +29,7 @@ use super::terms::Among;
 use crate::finisher::FinisherRequest;
 use crate::refusal::Refusal;
 
+mod bulk;
 mod carried;
 mod columns;
 mod describing;
@@ -47,13 +48,14 @@ mod question;
 mod reply;
 mod settings;
 mod statements;
-mod stepping;
+mod stepped;
 mod texts;
 mod values;
 mod view;
 mod warned;
 mod warnings;
 
+use bulk::Further;
 use describing::Describing;
 use filling::Filling;
 use finishing::Finishing;
@@ -138,6 +140,8 @@ pub(super) struct Protected {
     told: Told,
     /// A question to the finisher that nobody has taken yet.
     request: Option<Box<FinisherRequest>>,
+    /// Rows of a bulk execution that follow the one for which the proxy computes.
+    further: Option<Further>,
     /// What follows the statement that is carried out in its text, and the number of the packet
     /// with which the answer begins.
     rest: Option<(Vec<u8>, u8)>,
@@ -170,6 +174,7 @@ impl Protected {
             pending: None,
             told: Told::default(),
             request: None,
+            further: None,
             rest: None,
             several: None,
             sends_several: None,
@@ -497,6 +502,7 @@ impl Protected {
         add(&self.shared().counters().statements_refused, 1);
         refusal.write(&mut sequence, reach.to_client);
         self.told.refused = Some(refusal);
+        self.further = None;
         self.work = Work::Nothing;
     }
 }
@@ -505,7 +511,10 @@ impl Protected {
 fn needs_schema(command: &Command<'_>) -> bool {
     match command {
         Command::Query(text) => !texts::is_frame(text),
-        Command::Prepare(_) | Command::Execute(_) | Command::FieldList(..) => true,
+        Command::Prepare(_)
+        | Command::Execute(_)
+        | Command::BulkExecute(_)
+        | Command::FieldList(..) => true,
         _ => false,
     }
 }

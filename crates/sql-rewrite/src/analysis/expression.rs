@@ -436,7 +436,7 @@ impl Analysis<'_> {
                 (None, _) => common = Some(sealed),
                 (Some(earlier), _) if earlier == sealed => {}
                 (Some(Some(one)), Some(other))
-                    if self.column(one).logical == self.column(other).logical
+                    if self.schema.have_one_type(one, other)
                         && self.column(one).mode != Mode::Random =>
                 {
                     joinable(self.schema, Some(one), Some(other))?;

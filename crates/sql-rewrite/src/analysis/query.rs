@@ -332,7 +332,7 @@ impl Analysis<'_> {
             (Some(value), Some(target)) => {
                 joinable(self.schema, Some(value), Some(target))?;
                 self.check_unchecked(target)?;
-                if self.column(value).logical == self.column(target).logical {
+                if self.schema.have_one_type(value, target) {
                     return Ok(());
                 }
                 Err(refuse(format!(

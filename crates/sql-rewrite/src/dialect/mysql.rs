@@ -19,6 +19,7 @@ pub(crate) mod lexer;
 pub mod load;
 pub(crate) mod modify;
 pub(crate) mod names;
+mod never;
 pub(crate) mod parse;
 mod proposed;
 mod rowless;

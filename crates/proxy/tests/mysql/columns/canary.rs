@@ -7,7 +7,13 @@ use std::path::Path;
 use mysql::Value;
 use mysql::prelude::Queryable as _;
 
-use super::lab::both;
+use wire_mysql::Capabilities;
+use wire_mysql::bulk::{Bulk, Item};
+use wire_mysql::value::FieldType;
+
+use super::bulk::{execute, prepare, types};
+use super::lab::{Lab, both};
+use crate::mysql::raw::Raw;
 use crate::mysql::setup::contain;
 
 /// Parts of all values, as they would be on the disk.
@@ -31,6 +37,27 @@ pub fn search(folder: &Path) {
             }
         }
     }
+}
+
+/// Sends rows by a bulk execution, to a server that has it.
+fn send_rows(lab: &Lab) {
+    let mut client = Raw::connect(lab.proxy.port(), "shop", Capabilities::BULK);
+    if !client.capabilities.has(Capabilities::BULK) {
+        return;
+    }
+    let insert = "INSERT INTO person (name, number) VALUES (?, ?)";
+    let text = |text: &'static str| Item::Value(wire_mysql::value::Value::Bytes(text.as_bytes()));
+    let rows = vec![
+        vec![text("kanari"), text("4242424207001")],
+        vec![text("kanari of a row"), text("4242424207002")],
+    ];
+    let bulk = Bulk {
+        statement: prepare(&mut client, insert).expect(insert),
+        flags: 0,
+        types: types(&[FieldType::VAR_STRING; 2]),
+        rows,
+    };
+    assert!(execute(&mut client, &bulk).starts_with("2 "), "{insert}");
 }
 
 #[test]
@@ -59,6 +86,10 @@ fn no_value_reaches_the_server_in_clear() {
         for query in [
             "SELECT * FROM person WHERE number = 4242424201 OR born = '1977-07-17'",
             "DELETE FROM person WHERE number = 4242424202",
+            "INSERT INTO card (number) VALUES (4242424201)",
+            "UPDATE person p JOIN card c ON p.number = c.number SET p.note = 'kanari', c.number = \
+             4242424209 WHERE c.number = 4242424201",
+            "UPDATE person SET paid = paid + 9182736.5 WHERE id = 1 AND city <> 'q'",
             "INSERT INTO person (name, note) SELECT 'kanari', 'kanari'",
             "REPLACE INTO person (id, name) VALUES (17, 'kanari')",
             "INSERT IGNORE INTO person (id, name) VALUES (17, 'kanari ignored'), (18, 'kanari')",
@@ -67,6 +98,8 @@ fn no_value_reaches_the_server_in_clear() {
         ] {
             client.query_drop(query).expect(query);
         }
+        send_rows(&lab);
+        let client = &mut lab.ours;
         // What is refused is not sent either.
         for refused in [
             "SELECT * FROM person WHERE name = 'kanari'",
@@ -77,6 +110,12 @@ fn no_value_reaches_the_server_in_clear() {
             "INSERT INTO person (id, name) VALUES (1, 'kanari') ON DUPLICATE KEY UPDATE city = \
              CONCAT(VALUES(name), 'kanari')",
             "INSERT INTO person (name) VALUES (concat('kanari', 'x'))",
+            "CREATE TRIGGER t BEFORE INSERT ON person FOR EACH ROW SET NEW.name = 'kanari'",
+            "CREATE VIEW v AS SELECT id FROM person WHERE name = 'kanari'",
+            "CREATE PROCEDURE p() INSERT INTO person (name) VALUES ('kanari')",
+            "EXECUTE IMMEDIATE 'INSERT INTO person (name) VALUES (''kanari'')'",
+            "PREPARE s FROM 'INSERT INTO person (name) VALUES (''kanari'')'",
+            "SELECT id FROM person WHERE number = 4242424201 INTO @v",
         ] {
             client.query_drop(refused).expect_err(refused);
             client.exec_drop(refused, ()).expect_err(refused);

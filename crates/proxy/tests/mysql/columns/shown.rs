@@ -6,6 +6,7 @@ use mysql::{Conn, Row, Value};
 use super::differential::{Answer, as_text, prepared};
 use server_testkit::mysql::Brand;
 
+use super::inserted::same;
 use super::lab::{Lab, RULES, TABLES, both};
 use crate::mysql::raw::Raw;
 use wire_mysql::Capabilities;
@@ -94,14 +95,18 @@ fn columns_are_listed_as_they_were_declared() {
     let rules = format!(
         "{RULES}[columns.\"shop.times\"]\npaid = {{ type = \"decimal(10,2)\" }}\n\
          seen = {{ type = \"timestamp(3)\", mode = \"order\" }}\nborn = {{ type = \"date\" }}\n\
-         share = {{ type = \"double precision\" }}\nnote = {{ type = \"text\" }}\n"
+         share = {{ type = \"double precision\" }}\nnote = {{ type = \"text\", collation = \"binary\" }}\n\
+         page = {{ type = \"text\", collation = \"binary\" }}\nfile = {{ type = \"bytea\" }}\n\
+         a = {{ type = \"text\", mode = \"equality\", domain = \"w\", collation = \"binary\" }}\n\
+         b = {{ type = \"text\", mode = \"equality\", domain = \"w\", collation = \"binary\" }}\n"
     );
     let times = "CREATE TABLE times (id INT PRIMARY KEY, paid DECIMAL(10,2) NOT NULL, seen \
                  DATETIME(3) NOT NULL, born DATE NOT NULL, share DOUBLE NOT NULL, note TEXT NOT \
-                 NULL)";
+                 NULL, page LONGTEXT, file LONGBLOB NOT NULL, a TEXT, b LONGTEXT) DEFAULT CHARSET utf8mb4 \
+                 COLLATE utf8mb4_bin";
     let tables = [&TABLES[..], &[times]].concat();
     let labs = [Brand::MariaDb, Brand::MySql];
-    for lab in labs
+    for mut lab in labs
         .into_iter()
         .filter_map(|brand| Lab::with(brand, &rules, &tables))
     {
@@ -124,6 +129,77 @@ fn columns_are_listed_as_they_were_declared() {
             });
             assert_eq!(listed[0], listed[1], "{table} {pattern}");
         }
+        check_long(&mut lab);
+    }
+}
+
+/// Values of more than 64 KiB, and what is shown of their columns.
+fn check_long(lab: &mut Lab) {
+    let text = |letters: &str| Value::Bytes(letters.as_bytes().to_vec());
+    let long = "canary Ж ".repeat(12_000);
+    let insert = "INSERT INTO times (id, paid, seen, born, share, note, page, file, b) VALUES";
+    let row = "1.5, '2026-01-02', '2026-01-02', 0.5, 'x'";
+    for (statement, values) in [
+        (
+            format!("{insert} (1, {row}, '{long}', '{long}', 'b')"),
+            vec![],
+        ),
+        (
+            format!("{insert} (2, {row}, ?, ?, ?)"),
+            vec![text(&long), Value::Bytes(vec![0xff; 100_000]), text("b")],
+        ),
+        (
+            format!("{insert} (?, {row}, NULL, 'x', '')"),
+            vec![Value::Int(3)],
+        ),
+        (
+            format!("UPDATE times SET note = '{long}' WHERE id = 1"),
+            vec![],
+        ),
+        (
+            "UPDATE times SET a = ? WHERE id = 1".to_owned(),
+            vec![text(long.trim_end())],
+        ),
+        ("SELECT * FROM times ORDER BY id".to_owned(), vec![]),
+        (
+            "SELECT * FROM times WHERE id < ? ORDER BY id".to_owned(),
+            vec![Value::Int(9)],
+        ),
+        (
+            "SELECT id FROM times WHERE b = 'b' ORDER BY id".to_owned(),
+            vec![],
+        ),
+        (
+            "SELECT b, COUNT(*) AS c FROM times GROUP BY b ORDER BY c".to_owned(),
+            vec![],
+        ),
+    ] {
+        same(lab, &statement, values);
+    }
+    for text in [
+        "ANALYZE TABLE times",
+        "OPTIMIZE TABLE times, plain",
+        "CHECK TABLE times",
+        "FLUSH TABLES times",
+    ] {
+        let said = |client: &mut Conn| format!("{:?}", rows(client, text)).replace("shop", "twin");
+        assert_eq!(said(&mut lab.ours), said(&mut lab.theirs), "{text}");
+    }
+    let refused = "UPDATE times SET a = b";
+    let error = lab.ours.query_drop(refused).expect_err(refused).to_string();
+    assert!(error.contains("another type"), "{error}");
+    for text in [
+        "SHOW CREATE TABLE times",
+        "SHOW FULL COLUMNS FROM times",
+        "SELECT column_name, data_type, column_type, character_maximum_length, \
+         character_octet_length, collation_name FROM information_schema.columns WHERE table_name = \
+         'times' AND table_schema = DATABASE() ORDER BY ordinal_position",
+    ] {
+        assert_eq!(
+            rows(&mut lab.ours, text),
+            rows(&mut lab.theirs, text),
+            "{text}"
+        );
     }
 }
 

@@ -60,6 +60,7 @@ impl Protected {
                 Ok(_) => self.refuse_as(no_cursor(), pending.sequence, reach),
                 Err(refusal) => self.refuse_as(refusal, pending.sequence, reach),
             },
+            Command::BulkExecute(body) => return self.execute_bulk(body, pending, reach),
             Command::FieldList(..) => self.list(pending, reach),
             Command::InitDb(_) => {
                 self.settings = None;
@@ -228,10 +229,15 @@ impl Protected {
     }
 
     /// Waits for the answer to a planned statement that has been sent, as a text or with bindings.
-    fn await_rows(&mut self, sent: (Arc<TextPlan>, Option<Bindings>), sequence: u8) {
+    pub(super) fn await_rows(
+        &mut self,
+        sent: (Arc<TextPlan>, Option<Vec<Bindings>>),
+        sequence: u8,
+    ) {
         let plan = &sent.0;
         if finish_of(plan).is_some() {
-            return self.finish(sent, sequence);
+            let bindings = sent.1.and_then(|mut rows| rows.pop());
+            return self.finish((sent.0, bindings), sequence);
         }
         let changes_schema = plan.planned[0].plan.effects().changes_schema;
         let Some(settings) = &self.settings else {
@@ -242,7 +248,7 @@ impl Protected {
     }
 
     /// Passes a text with what it may change.
-    fn pass_with(
+    pub(super) fn pass_with(
         &mut self,
         effects: &Effects,
         pending: &Pending,
@@ -302,21 +308,34 @@ impl Protected {
         }
     }
 
+    /// Begins an execution of a prepared statement. False: it is refused.
+    pub(super) fn begin_prepared(
+        &mut self,
+        number: u32,
+        pending: &Pending,
+        reach: &mut Reach<'_>,
+    ) -> bool {
+        self.told = Told::default();
+        if let Err(refusal) = self.statements.find(number) {
+            self.refuse_as(refusal, pending.sequence, reach);
+            return false;
+        }
+        if let Err(error) = self.check_prepared(number) {
+            self.refuse(&error, pending.sequence, reach);
+            return false;
+        }
+        true
+    }
+
     fn execute(
         &mut self,
         body: &[u8],
         pending: &Pending,
         reach: &mut Reach<'_>,
     ) -> Result<(), Refusal> {
-        self.told = Told::default();
         let head = Head::read(body)?;
         let number = self.statements.number(head.statement);
-        if let Err(refusal) = self.statements.find(number) {
-            self.refuse_as(refusal, pending.sequence, reach);
-            return Ok(());
-        }
-        if let Err(error) = self.check_prepared(number) {
-            self.refuse(&error, pending.sequence, reach);
+        if !self.begin_prepared(number, pending, reach) {
             return Ok(());
         }
         let prepared = self.statements.find(number)?;
@@ -363,7 +382,7 @@ impl Protected {
             Err(error) => self.refuse(&error, pending.sequence, reach),
             Ok(command) => {
                 self.send(|out| out.extend_from_slice(&command), reach);
-                self.await_rows((plan, Some(bindings)), pending.sequence);
+                self.await_rows((plan, Some(vec![bindings])), pending.sequence);
             }
         }
         Ok(())
@@ -395,7 +414,7 @@ impl Protected {
     }
 
     /// Begins a statement of several steps.
-    fn take_steps(
+    pub(super) fn take_steps(
         &mut self,
         (plan, bindings): (Arc<TextPlan>, Option<Bindings>),
         sequence: u8,
@@ -465,7 +484,6 @@ fn not_with_rules() -> Refusal {
     Refusal::new(
         Reason::NotSupported,
         "this command does not pass a proxy with rules; send a statement in its place (CREATE \
-         DATABASE), and connect to the server itself for replication, cloning and \
-         bulk execution",
+         DATABASE), and connect to the server itself for replication and cloning",
     )
 }

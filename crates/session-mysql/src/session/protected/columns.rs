@@ -112,6 +112,9 @@ pub(super) fn shown<'a>(
     }
     let kept = column.flags & !(flag::BLOB | flag::BINARY);
     let mut form = form(own.logical, results);
+    if schema.is_long(id) {
+        form.length = u32::MAX;
+    }
     if is_computed {
         form = form.of_function(own.logical, schema, results);
     }

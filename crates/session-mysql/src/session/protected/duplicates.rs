@@ -24,21 +24,21 @@ const CUT: &str = "...";
 /// `ER_DUP_ENTRY`
 const DUPLICATE: u16 = 1062;
 
-/// What the client is told of a statement and the values that it was executed with. None: it is
-/// another error, or its values are not known.
+/// What the client is told of a statement and the values that it was executed with, one or more
+/// times. None: it is another error, or its values are not known.
 pub(super) fn said(
     error: &ErrorPacket<'_>,
-    (plan, bindings): (&TextPlan, Option<&Bindings>),
+    (plan, bindings): (&TextPlan, Option<&[Bindings]>),
     settings: &Settings,
 ) -> Option<Vec<u8>> {
     if error.code != DUPLICATE {
         return None;
     }
-    let values = match bindings {
-        None => (Vec::new(), Vec::new()),
-        Some(bindings) => bindings.values().ok()?,
-    };
-    message(error, plan, &values, settings)
+    let told = |values: &Values<'_>| message(error, plan, values, settings);
+    match bindings {
+        None => told(&(Vec::new(), Vec::new())),
+        Some(rows) => rows.iter().find_map(|row| told(&row.values().ok()?)),
+    }
 }
 
 /// The message for the client. None: its values are not known.

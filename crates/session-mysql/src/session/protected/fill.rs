@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use column_value::LogicalType;
-use semantics_mysql::{Given, bound, check_ending, matched, stored};
+use semantics_mysql::{Given, bound, check_ending, matched, stored_within};
 use session_core::{Loaded, StatementError};
 use sql_plan::{ColumnId, Form, Hole, Literal, Mode, Piece, Purpose, Source, Translated};
 use sqlstate::SqlState;
@@ -183,12 +183,13 @@ fn seal(
 ) -> Result<Vec<u8>, StatementError> {
     let own = loaded.schema.column(column);
     let value = match purpose {
-        Purpose::Store => stored(given, own.logical).and_then(|value| {
-            if own.mode == Mode::Equality && !matches!(own.logical, LogicalType::Char(_)) {
-                check_ending(&value)?;
-            }
-            Ok(Some(value))
-        }),
+        Purpose::Store => stored_within(given, own.logical, loaded.schema.text_size_max(column))
+            .and_then(|value| {
+                if own.mode == Mode::Equality && !matches!(own.logical, LogicalType::Char(_)) {
+                    check_ending(&value)?;
+                }
+                Ok(Some(value))
+            }),
         Purpose::Match => matched(given, own.logical),
         Purpose::Bound => bound(given, own.logical).map(Some),
     };

@@ -28,9 +28,9 @@ use crate::refusal::{Reason, Refusal};
 #[derive(Debug)]
 pub(super) struct Reply {
     plan: Arc<TextPlan>,
-    /// The values of a prepared statement, whose rows have the binary form. None: the client has
-    /// sent a text.
-    bindings: Option<Bindings>,
+    /// The values of a prepared statement, for each time that it is executed; rows of the answer
+    /// have the binary form. None: the client has sent a text.
+    bindings: Option<Vec<Bindings>>,
     results: Results,
     step: Step,
     /// Types of the columns so far, as the server has them.
@@ -92,7 +92,7 @@ pub(super) fn check_count(count: u64, plan: &TextPlan) -> Result<(), Refusal> {
 
 impl Reply {
     pub(super) fn new(
-        (plan, bindings): (Arc<TextPlan>, Option<Bindings>),
+        (plan, bindings): (Arc<TextPlan>, Option<Vec<Bindings>>),
         results: Results,
         sequence: u8,
     ) -> Self {
@@ -173,7 +173,7 @@ impl Reply {
     ) -> Result<(), Refusal> {
         let error = ErrorPacket::read(payload)?;
         let said = settings.and_then(|settings| {
-            duplicates::said(&error, (&self.plan, self.bindings.as_ref()), settings)
+            duplicates::said(&error, (&self.plan, self.bindings.as_deref()), settings)
         });
         match said {
             None => write_without_values(payload, &mut self.sequence, out)?,

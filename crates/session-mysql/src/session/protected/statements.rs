@@ -72,6 +72,17 @@ impl Prepared {
         }
     }
 
+    /// Types of the last execution.
+    pub(super) fn types(&self) -> &[ParameterType] {
+        &self.types
+    }
+
+    /// Notes the types of an execution, for which nothing is kept any more.
+    pub(super) fn note_types(&mut self, types: Vec<ParameterType>) {
+        self.types = types;
+        self.reset();
+    }
+
     /// Forgets what was sent before an execution.
     pub(super) fn reset(&mut self) {
         self.long.clear();
@@ -203,6 +214,17 @@ impl Bindings {
         Ok(Ok(bindings))
     }
 
+    /// The values of a row of a bulk execution, as the body of a command with types.
+    pub(super) fn of_row(number: u32, body: &[u8], parameters: usize) -> Self {
+        Self {
+            number,
+            body: body.into(),
+            parameters,
+            types: Vec::new(),
+            long: HashMap::new(),
+        }
+    }
+
     /// Types and values.
     ///
     /// # Errors
@@ -222,24 +244,34 @@ impl Bindings {
         Ok((execute.types, values.collect()))
     }
 
+    /// Types and values of the parameters that the server's statement of a plan has.
+    ///
+    /// # Errors
+    /// A value cannot be sealed. An error of the protocol ends the session.
+    pub(super) fn filled(
+        &self,
+        (plan, translated, slots): (&TextPlan, &Translated, &[usize]),
+        (settings, made): (&Settings, Made<'_>),
+    ) -> Result<Result<Vec<(ParameterType, Filled<'_>)>, StatementError>, Refusal> {
+        let (types, values) = self.values()?;
+        let filled = slots.iter().map(|slot| {
+            let hole = &translated.holes[*slot];
+            fill(hole, (&types, &values), (settings, plan), made)
+        });
+        Ok(filled.collect())
+    }
+
     /// The command that executes the server's statement of a plan, with these values.
     ///
     /// # Errors
     /// A value cannot be sealed. An error of the protocol ends the session.
     pub(super) fn command(
         &self,
-        (plan, translated, slots): (&TextPlan, &Translated, &[usize]),
+        of: (&TextPlan, &Translated, &[usize]),
         settings: &Settings,
         made: Made<'_>,
     ) -> Result<Result<Vec<u8>, StatementError>, Refusal> {
-        let (types, values) = self.values()?;
-        let filled: Result<Vec<_>, StatementError> = slots
-            .iter()
-            .map(|slot| {
-                let hole = &translated.holes[*slot];
-                fill(hole, (&types, &values), (settings, plan), made)
-            })
-            .collect();
+        let filled = self.filled(of, (settings, made))?;
         Ok(filled.map(|filled| {
             let mut out = Vec::new();
             let head = Head {
@@ -255,13 +287,14 @@ impl Bindings {
 }
 
 /// What a parameter of the server's is filled with.
-enum Filled<'a> {
+pub(super) enum Filled<'a> {
     Plain(Value<'a>),
     Sealed(Option<Vec<u8>>),
 }
 
 impl Filled<'_> {
-    fn value(&self) -> Value<'_> {
+    /// The value for the server.
+    pub(super) fn value(&self) -> Value<'_> {
         match self {
             Self::Plain(value) => *value,
             Self::Sealed(Some(bytes)) => Value::Bytes(bytes),

@@ -22,8 +22,8 @@ const WIDTH: usize = 3;
 #[derive(Debug)]
 pub(super) struct WarnedOf {
     pub(super) plan: Arc<TextPlan>,
-    /// The values of a prepared statement.
-    pub(super) bindings: Option<Bindings>,
+    /// The values of a prepared statement, for each time that it was executed.
+    pub(super) bindings: Option<Vec<Bindings>>,
 }
 
 /// An answer that is due.
@@ -111,7 +111,7 @@ impl Warned {
         if errors::may_be_sealed(message) {
             let of = self.of.as_deref().zip(settings);
             let said = of.and_then(|(of, settings)| {
-                duplicates::said(&error, (&of.plan, of.bindings.as_ref()), settings)
+                duplicates::said(&error, (&of.plan, of.bindings.as_deref()), settings)
             });
             *message = said.unwrap_or_else(|| errors::without_values(&error));
         }

@@ -227,7 +227,10 @@ fn seal(column: &mut ColumnDef, rule: &ProtectedColumn, schema: &Schema) -> Resu
             }
         }
     }
-    column.data_type = physical_type(rule.layout()).data_type();
+    column.data_type = match column.data_type {
+        DataType::LongText | DataType::LongBlob => DataType::LongBlob,
+        _ => physical_type(rule.layout()).data_type(),
+    };
     Ok(())
 }
 
@@ -427,8 +430,8 @@ fn logical(declared: &DataType) -> Option<LogicalType> {
             LogicalType::Char(u32::try_from(*length).ok()?)
         }
         DataType::Double(ExactNumberInfo::None) | DataType::DoublePrecision => LogicalType::Double,
-        DataType::Text => LogicalType::Text,
-        DataType::Blob(None) => LogicalType::Bytes,
+        DataType::Text | DataType::LongText => LogicalType::Text,
+        DataType::Blob(None) | DataType::LongBlob => LogicalType::Bytes,
         DataType::Date => LogicalType::Date,
         DataType::Datetime(digits) => {
             LogicalType::Timestamp(Some(u8::try_from(digits.unwrap_or(0)).ok()?))

@@ -240,8 +240,12 @@ fn quoted_hex(parts: &[&str]) -> String {
 }
 
 /// What is shown of a column in the place of what the server shows, by the name of its own.
-fn declared(logical: LogicalType, collation: Option<&str>, own: MySql) -> Declared {
-    let column_type = shown_type(logical, own);
+fn declared(
+    (logical, is_long): (LogicalType, bool),
+    collation: Option<&str>,
+    own: MySql,
+) -> Declared {
+    let column_type = shown_type((logical, is_long), own);
     let data_type = column_type.split('(').next().unwrap_or_default();
     let mut shown = BTreeMap::from([
         ("DATA_TYPE", format!("'{data_type}'")),
@@ -250,7 +254,10 @@ fn declared(logical: LogicalType, collation: Option<&str>, own: MySql) -> Declar
     let mut number = |name, value: u64| {
         shown.insert(name, value.to_string());
     };
-    const TEXT_SIZE: u64 = 65_535;
+    let text_size = u64::from(match is_long {
+        true => u32::MAX,
+        false => u16::MAX.into(),
+    });
     match logical {
         LogicalType::SmallInt | LogicalType::Integer | LogicalType::BigInt => {
             number(
@@ -278,10 +285,10 @@ fn declared(logical: LogicalType, collation: Option<&str>, own: MySql) -> Declar
                 _ => None,
             };
             let bytes = letter_size(collation);
-            let size = letters.map_or(TEXT_SIZE, |letters| u64::from(letters) * bytes);
+            let size = letters.map_or(text_size, |letters| u64::from(letters) * bytes);
             number(
                 "CHARACTER_MAXIMUM_LENGTH",
-                letters.map_or(TEXT_SIZE, u64::from),
+                letters.map_or(text_size, u64::from),
             );
             number("CHARACTER_OCTET_LENGTH", size);
             if let Some(collation) = collation {
@@ -291,8 +298,8 @@ fn declared(logical: LogicalType, collation: Option<&str>, own: MySql) -> Declar
             }
         }
         LogicalType::Bytes => {
-            number("CHARACTER_MAXIMUM_LENGTH", TEXT_SIZE);
-            number("CHARACTER_OCTET_LENGTH", TEXT_SIZE);
+            number("CHARACTER_MAXIMUM_LENGTH", text_size);
+            number("CHARACTER_OCTET_LENGTH", text_size);
         }
         _ => {}
     }
@@ -336,7 +343,7 @@ fn types(found: &[Lexeme], text: &str, schema: &Schema, own: MySql) -> Option<St
             return None;
         }
         let key = quoted_hex(&[&rule.schema, &rule.table, &rule.column]);
-        for (name, value) in declared(rule.logical, collation, own) {
+        for (name, value) in declared((rule.logical, schema.is_long(rule.id)), collation, own) {
             let of_name = values.entry(name).or_default();
             of_name.entry(value).or_default().push(key.clone());
         }

@@ -3,7 +3,7 @@
 //! column's own kind, in one full form, is the same value sealed and in clear.
 
 use column_value::{LogicalType, ValueError};
-use semantics_mysql::{Given, bound, matched, stored};
+use semantics_mysql::{Given, bound, matched, stored_within};
 use sql_plan::{refuse, unsupported};
 use sqlstate::SqlState;
 
@@ -42,7 +42,10 @@ pub(crate) fn check(plan: &Plan, schema: &Schema) -> Result<(), Refusal> {
                 _ => return Err(other_kind(column)),
             };
             let read = match purpose {
-                Purpose::Store => stored(given, column.logical).map(drop),
+                Purpose::Store => {
+                    let size_max = schema.text_size_max(id);
+                    stored_within(given, column.logical, size_max).map(drop)
+                }
                 Purpose::Match => matched(given, column.logical).map(drop),
                 Purpose::Bound => bound(given, column.logical).map(drop),
             };

@@ -42,7 +42,8 @@ pub(super) fn passes(text: &str, mentions: &Mentions, schema: &Schema) -> Result
     if let Some(inside) = in_a_dump(text) {
         return Ok(lexer::lexemes(inside, own).is_ok_and(|found| sets_keys(&found, inside)));
     }
-    if variables::sets_constants(text, own) || load::reads_plain(text, schema, own) {
+    if variables::sets_constants(text, own) || load::reads_plain(text, schema, own) || grants(text)
+    {
         return Ok(true);
     }
     let Ok(mut found) = lexer::lexemes(text, own) else {
@@ -69,7 +70,48 @@ pub(super) fn passes(text: &str, mentions: &Mentions, schema: &Schema) -> Result
             None => check_information(&found, text).map(|()| true),
         };
     }
-    Ok(sets_keys(&found, text) || lists(&found, text))
+    Ok(sets_keys(&found, text) || lists(&found, text) || maintains(&found, text))
+}
+
+/// `GRANT` and `REVOKE`, which neither read nor write rows, whatever they name. Accounts (`a@b`)
+/// are no lexemes, so a comment and a second statement are looked for in the text.
+fn grants(text: &str) -> bool {
+    let text = text.trim_ascii();
+    let text = text.strip_suffix(';').unwrap_or(text);
+    let first = text
+        .split(|letter: char| !letter.is_ascii_alphabetic())
+        .next();
+    let is_grant = first.is_some_and(|first| {
+        first.eq_ignore_ascii_case("grant") || first.eq_ignore_ascii_case("revoke")
+    });
+    is_grant && !text.contains([';', '\\', '#', '/']) && !text.contains("--")
+}
+
+/// `ANALYZE TABLE`, `OPTIMIZE TABLE` and others that keep tables in order, of which nothing tells
+/// how values are stored.
+fn maintains(found: &[Lexeme], text: &str) -> bool {
+    let mut rest = found;
+    if !take_word(
+        &mut rest,
+        &["analyze", "optimize", "check", "repair", "flush"],
+    ) {
+        return false;
+    }
+    take_word(&mut rest, &["local", "no_write_to_binlog"]);
+    if !take_word(&mut rest, &["table", "tables"]) {
+        return false;
+    }
+    loop {
+        if take_table(&mut rest, text).is_none() {
+            return false;
+        }
+        match rest.split_first() {
+            Some((comma, behind)) if is_symbol(comma, ",") => rest = behind,
+            _ => break,
+        }
+    }
+    // Values for a histogram may be given as a text.
+    rest.iter().all(|own| own.kind == Kind::Word)
 }
 
 /// The statement of a dump that all versions of the servers read in a comment.

@@ -143,8 +143,24 @@ pub(crate) fn physical_type(layout: Layout) -> Physical {
     }
 }
 
+/// Whether columns of a type are declared in two sizes: `TEXT` and `LONGTEXT`, `BLOB` and
+/// `LONGBLOB`. The longer ones are stored in a `LONGBLOB`.
+fn may_be_long(logical: LogicalType) -> bool {
+    matches!(logical, LogicalType::Text | LogicalType::Bytes)
+}
+
 pub(crate) fn type_name(logical: LogicalType) -> String {
     semantics_mysql::name_of_type(logical).unwrap_or_else(|| logical.to_string())
+}
+
+impl Schema {
+    /// The longest text or bytes of a protected column without a length of its own, in bytes.
+    pub fn text_size_max(&self, id: ColumnId) -> usize {
+        match self.is_long(id) {
+            true => semantics_mysql::LONG_SIZE_MAX,
+            false => semantics_mysql::TEXT_SIZE_MAX,
+        }
+    }
 }
 
 /// Why the proxy does not keep these rules before MySQL, for each that it does not.
@@ -413,6 +429,11 @@ impl Builder {
                     self.schema.catalogue.binary_texts.push(id);
                 }
                 let found = types.get(&(name.clone(), column.clone()));
+                if may_be_long(rule.logical)
+                    && found.is_some_and(|found| found.eq_ignore_ascii_case("longblob"))
+                {
+                    self.schema.catalogue.long.push(id);
+                }
                 let problem = self.problem(&name, column, physical, found);
                 let checks = || "has checks, which this server cannot have: remove them".to_owned();
                 if let Some(problem) = problem.or((!rule.checks.is_empty()).then(checks)) {

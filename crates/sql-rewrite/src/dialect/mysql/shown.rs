@@ -69,7 +69,7 @@ pub fn described(text: &str, schema: &Schema) -> Option<Described> {
     let columns: Vec<Declared> = rules
         .map(|rule| Declared {
             name: rule.column.clone(),
-            type_text: shown_type(rule.logical, own),
+            type_text: shown_type((rule.logical, schema.is_long(rule.id)), own),
             collation: collation.filter(|_| rule.logical.is_text()).cloned(),
             may_lack_default: !own.is_mariadb && matches!(rule.logical, LogicalType::Varchar(_)),
         })
@@ -83,9 +83,10 @@ pub fn described(text: &str, schema: &Schema) -> Option<Described> {
 }
 
 /// A declared type as the server shows it: with the width of a number, before MySQL 8.0.19.
-pub(super) fn shown_type(logical: LogicalType, own: MySql) -> String {
+pub(super) fn shown_type((logical, is_long): (LogicalType, bool), own: MySql) -> String {
     let name = type_name(logical);
     let width = match logical {
+        _ if is_long => return format!("long{name}"),
         _ if !own.is_mariadb && own.version >= 80_019 => "",
         LogicalType::SmallInt => "(6)",
         LogicalType::Integer => "(11)",

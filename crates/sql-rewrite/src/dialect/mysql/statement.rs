@@ -7,7 +7,9 @@ use sqlparser::ast::{Expr, ObjectName, SelectItem, SetExpr, Statement};
 use sqlstate::SqlState;
 
 use super::lexer::{self, Kind};
-use super::{MySql, finisher, information, kinds, lax, load, names, parse, rowless, variables};
+use super::{
+    MySql, finisher, information, kinds, lax, load, names, never, parse, rowless, variables,
+};
 use crate::analysis::template;
 use crate::dialect::lexeme::{is_word, lower, names_word};
 use crate::finisher::tables;
@@ -237,7 +239,10 @@ fn named(text: &str, schema: &Schema, own: MySql) -> Result<Plan, Refusal> {
     if text.contains(['\0', template::MARK, lexer::HOLE]) {
         return Err(unsupported("the character U+0000, U+0001 or U+0002"));
     }
-    let chain = check_chains(text)?;
+    if let Some(refusal) = never::refused(text) {
+        return Err(refusal);
+    }
+    let chain = check_chains(text, own)?;
     guard::on_a_stack_for(chain, || {
         let parsed =
             parse::parse(text, own).map_err(|unread| variables::unread(unread, text, own))?;
@@ -259,7 +264,7 @@ fn by_finisher(text: &str, schema: &Schema, own: MySql) -> Result<Plan, Refusal>
     if !is_fit || text.contains(['\0', template::MARK, lexer::HOLE]) {
         return Err(unsupported("the statement"));
     }
-    let chain = check_chains(text)?;
+    let chain = check_chains(text, own)?;
     guard::on_a_stack_for(chain, || tables::of_text(text, schema, own))
 }
 
@@ -269,7 +274,39 @@ const STATEMENT_SIZE_MAX: usize = 8 << 20;
 const CHAIN_MAX: usize = 1000;
 
 /// Refuses what is too deep to analyse. Gives the longest chain.
-fn check_chains(text: &str) -> Result<usize, Refusal> {
+fn check_chains(text: &str, own: MySql) -> Result<usize, Refusal> {
+    let mut longest = chain_of(text);
+    if longest > CHAIN_MAX
+        && let Ok(found) = lexer::lexemes(text, own)
+    {
+        // Most of it may be a long constant.
+        longest = chain_of_lexemes(&found);
+    }
+    match longest > CHAIN_MAX {
+        false => Ok(longest),
+        true => Err(refuse(
+            "the statement is nested too deeply, or its chains of operators are too long",
+        )
+        .with_state(SqlState::STATEMENT_TOO_COMPLEX)
+        .with_hint("Split the statement.")),
+    }
+}
+
+fn chain_of_lexemes(found: &[lexer::Lexeme]) -> usize {
+    let (mut chain, mut longest, mut depth) = (0_usize, 0, 0_usize);
+    for lexeme in found {
+        match (lexeme.kind, lexeme.value.as_str()) {
+            (Kind::Symbol, ",") if depth < 2 => chain = 0,
+            (Kind::Symbol, "(") => (chain, depth) = (chain + 1, depth + 1),
+            (Kind::Symbol, ")") => depth = depth.saturating_sub(1),
+            _ => chain += 1,
+        }
+        longest = longest.max(chain);
+    }
+    longest
+}
+
+fn chain_of(text: &str) -> usize {
     let (mut chain, mut longest, mut depth) = (0_usize, 0, 0_usize);
     let mut is_in_word = false;
     for byte in text.bytes() {
@@ -284,14 +321,7 @@ fn check_chains(text: &str) -> Result<usize, Refusal> {
         is_in_word = is_word(byte);
         longest = longest.max(chain);
     }
-    match longest > CHAIN_MAX {
-        false => Ok(longest),
-        true => Err(refuse(
-            "the statement is nested too deeply, or its chains of operators are too long",
-        )
-        .with_state(SqlState::STATEMENT_TOO_COMPLEX)
-        .with_hint("Split the statement.")),
-    }
+    longest
 }
 
 /// Every table of a statement over a protected one is known: one that is not may be temporary, a

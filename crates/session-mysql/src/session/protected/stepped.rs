@@ -1,5 +1,4 @@
-//! Statements that take several steps: what is done behind each packet of the server, or of the
-//! client's file.
+//! The answers of the server to what has several steps.
 
 use session_core::counters::add;
 use wire_mysql::packet::{self, Header};
@@ -29,11 +28,7 @@ impl Protected {
                     Taken::Sends(command) => {
                         self.send(|out| out.extend_from_slice(&command), reach);
                     }
-                    Taken::Answers(answer) => {
-                        let mut sequence = sequence;
-                        packet::write_bytes(&answer, &mut sequence, reach.to_client);
-                        self.work = Work::Nothing;
-                    }
+                    Taken::Answers(answer) => return self.modified(&answer, sequence, reach),
                     Taken::Fails(refusal) => self.refuse_as(refusal, sequence, reach),
                 }
                 Ok(())
