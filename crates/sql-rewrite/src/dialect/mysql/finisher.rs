@@ -153,7 +153,7 @@ impl Scanned {
                 word.to_ascii_uppercase()
             )));
         }
-        if OF_SERVER.contains(&word) {
+        if OF_SERVER.contains(&word) || word.starts_with('@') {
             return Err(of_server(word));
         }
         self.is_whole |= word == "natural";
