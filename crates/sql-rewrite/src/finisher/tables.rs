@@ -231,7 +231,9 @@ fn create(table: &Table, columns: &[usize], schema: &Schema) -> Result<String, R
                     None => String::new(),
                 };
                 let null = if column.not_null { " NOT NULL" } else { "" };
-                format!("{name} {}{collation}{null}", type_name(rule.logical))
+                let long = if schema.is_long(id) { "long" } else { "" };
+                let type_name = type_name(rule.logical);
+                format!("{name} {long}{type_name}{collation}{null}")
             }
             None => {
                 let collation = declared
