@@ -5,6 +5,7 @@
 //! in different ways, or what depends on more than the text and the mode, has no plain form: the
 //! statement is refused.
 
+mod shared;
 #[cfg(all(test, unix))]
 mod tests;
 mod updated;
@@ -522,6 +523,7 @@ pub(crate) fn plain(text: &str, dialect: MySql) -> Result<String, Unread> {
         return Err(refused("another statement in the same text"));
     }
     updated::join(&mut found)?;
+    shared::join(&mut found, dialect.is_mariadb)?;
     let mut plain = String::with_capacity(text.len());
     let mut parameters = 0;
     for (index, lexeme) in found.iter().enumerate() {
@@ -538,8 +540,8 @@ pub(crate) fn plain(text: &str, dialect: MySql) -> Result<String, Unread> {
             plain.push(' ');
         }
         match lexeme.kind {
-            Kind::Word if lexeme.value == updated::CROSS_JOIN => {
-                plain.push_str(updated::CROSS_JOIN);
+            Kind::Word if [updated::CROSS_JOIN, shared::SHARED].contains(&&*lexeme.value) => {
+                plain.push_str(&lexeme.value);
             }
             Kind::Word | Kind::Number | Kind::Symbol => plain.push_str(&text[lexeme.span.clone()]),
             Kind::Name => {
@@ -566,7 +568,7 @@ pub(crate) fn plain(text: &str, dialect: MySql) -> Result<String, Unread> {
 /// A part of a printed tree as the server reads it: in texts of the plain form backslashes are
 /// themselves.
 pub(crate) fn for_server(text: String, dialect: MySql) -> String {
-    let text = bytes::as_they_came(text);
+    let text = shared::for_server(bytes::as_they_came(text));
     match dialect.plain_backslashes || !text.contains('\\') {
         // Names have no backslash: see `names::quote`.
         true => text,
