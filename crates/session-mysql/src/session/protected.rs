@@ -338,18 +338,6 @@ impl Protected {
                 }
                 Ok(())
             }
-            Work::Describing(describing) => {
-                let sequence = describing.sequence;
-                match describing.take(packet, capabilities, reach.status)? {
-                    None => {}
-                    Some(Ok(shown)) => {
-                        self.work = Work::Nothing;
-                        reach.to_client.extend_from_slice(&shown);
-                    }
-                    Some(Err(error)) => self.refuse(&error, sequence, reach),
-                }
-                Ok(())
-            }
             Work::Preparing(preparing) => {
                 let status = *reach.status;
                 let taken = preparing.take(packet, capabilities, status, reach.to_client);
@@ -363,6 +351,7 @@ impl Protected {
             }
             Work::Modifying(_)
             | Work::Finishing(_)
+            | Work::Describing(_)
             | Work::Loading(_)
             | Work::Warned(_)
             | Work::Listing(_) => self.stepped(packet, reach),
