@@ -325,18 +325,6 @@ impl Protected {
                 Some(answered) => self.answered(answered, reach),
             },
             Work::Replying(..) => self.replied(packet, reach),
-            Work::Describing(describing) => {
-                let sequence = describing.sequence;
-                match describing.take(packet, capabilities, reach.status)? {
-                    None => {}
-                    Some(Ok(shown)) => {
-                        self.work = Work::Nothing;
-                        reach.to_client.extend_from_slice(&shown);
-                    }
-                    Some(Err(error)) => self.refuse(&error, sequence, reach),
-                }
-                Ok(())
-            }
             Work::Preparing(preparing) => {
                 let status = *reach.status;
                 let taken = preparing.take(packet, capabilities, status, reach.to_client);
@@ -350,6 +338,7 @@ impl Protected {
             }
             Work::Modifying(_)
             | Work::Finishing(_)
+            | Work::Describing(_)
             | Work::Loading(_)
             | Work::Warned(_)
             | Work::Listing(_) => self.stepped(packet, reach),

@@ -22,6 +22,8 @@ pub(crate) mod names;
 mod never;
 pub(crate) mod parse;
 mod proposed;
+mod readings;
+mod relations;
 mod rowless;
 pub mod schema;
 pub mod several;

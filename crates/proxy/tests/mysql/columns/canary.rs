@@ -113,7 +113,6 @@ fn no_value_reaches_the_server_in_clear() {
             "CREATE TRIGGER t BEFORE INSERT ON person FOR EACH ROW SET NEW.name = 'kanari'",
             "CREATE VIEW v AS SELECT id FROM person WHERE name = 'kanari'",
             "CREATE PROCEDURE p() INSERT INTO person (name) VALUES ('kanari')",
-            "EXECUTE IMMEDIATE 'INSERT INTO person (name) VALUES (''kanari'')'",
             "PREPARE s FROM 'INSERT INTO person (name) VALUES (''kanari'')'",
             "SELECT id FROM person WHERE number = 4242424201 INTO @v",
         ] {
@@ -125,10 +124,8 @@ fn no_value_reaches_the_server_in_clear() {
             .expect("a row");
         assert_eq!(found, Some(("kanari".to_owned(), "kanari".to_owned())));
         let own = fs::read(lab.log()).expect("the log");
-        assert!(
-            contain(&own, b"INSERT INTO `shop`.`person`"),
-            "the log is another"
-        );
+        let is_own = contain(&own, b"INSERT INTO `shop`.`person`");
+        assert!(is_own, "the log is another");
         search(lab.server.folder());
     }
 }

@@ -111,6 +111,19 @@ fn queries() -> Vec<Statement> {
             "SELECT id FROM person WHERE number IS NULL ORDER BY id FOR UPDATE",
             vec![],
         ),
+        (
+            "SELECT id, name FROM person WHERE number = ? lock in share mode",
+            vec![Value::Int(4_242_424_201)],
+        ),
+        (
+            "SELECT name FROM person ORDER BY id LIMIT 2 FOR UPDATE NOWAIT",
+            vec![],
+        ),
+        (
+            "SELECT name FROM person WHERE number = 4242424202 OR id = 3 ORDER BY id FOR UPDATE \
+             SKIP LOCKED",
+            vec![],
+        ),
     ]
 }
 

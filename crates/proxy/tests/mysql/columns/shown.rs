@@ -95,15 +95,16 @@ fn columns_are_listed_as_they_were_declared() {
     let rules = format!(
         "{RULES}[columns.\"shop.times\"]\npaid = {{ type = \"decimal(10,2)\" }}\n\
          seen = {{ type = \"timestamp(3)\", mode = \"order\" }}\nborn = {{ type = \"date\" }}\n\
-         share = {{ type = \"double precision\" }}\nnote = {{ type = \"text\", collation = \"binary\" }}\n\
-         page = {{ type = \"text\", collation = \"binary\" }}\nfile = {{ type = \"bytea\" }}\n\
+         share = {{ type = \"double precision\" }}\nnote = {{ type = \"text\", \
+         collation = \"binary\" }}\npage = {{ type = \"text\", collation = \"binary\" }}\n\
+         file = {{ type = \"bytea\" }}\n\
          a = {{ type = \"text\", mode = \"equality\", domain = \"w\", collation = \"binary\" }}\n\
          b = {{ type = \"text\", mode = \"equality\", domain = \"w\", collation = \"binary\" }}\n"
     );
     let times = "CREATE TABLE times (id INT PRIMARY KEY, paid DECIMAL(10,2) NOT NULL, seen \
                  DATETIME(3) NOT NULL, born DATE NOT NULL, share DOUBLE NOT NULL, note TEXT NOT \
-                 NULL, page LONGTEXT, file LONGBLOB NOT NULL, a TEXT, b LONGTEXT) DEFAULT CHARSET utf8mb4 \
-                 COLLATE utf8mb4_bin";
+                 NULL, page LONGTEXT, file LONGBLOB NOT NULL, a TEXT, b LONGTEXT) \
+                 DEFAULT CHARSET utf8mb4 COLLATE utf8mb4_bin";
     let tables = [&TABLES[..], &[times]].concat();
     let labs = [Brand::MariaDb, Brand::MySql];
     for mut lab in labs

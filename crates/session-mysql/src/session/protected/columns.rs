@@ -64,7 +64,7 @@ pub(super) fn default_of(logical: LogicalType) -> String {
         | LogicalType::Double => "0".to_owned(),
         LogicalType::Numeric(limits) => {
             let scale = limits.map_or(0, |(_, scale)| scale);
-            with_digits("0", usize::try_from(scale).unwrap_or_default())
+            with_digits("0", scale.into())
         }
         LogicalType::Date => "0000-00-00".to_owned(),
         LogicalType::Timestamp(digits) => {

@@ -39,21 +39,34 @@ pub(super) struct Loading {
     step: Step,
     /// The number of the client's next packet, or of the packet with which the answer begins.
     pub(super) sequence: u8,
-    /// What is left of the client's packet.
-    left: usize,
-    /// The payload goes on in the next packet.
-    goes_on: bool,
+    piece: Piece,
     /// Bytes of the file that are no whole row yet.
     held: Vec<u8>,
     /// The rows that are held are looked at once there are so many bytes.
     looked_at: usize,
     size_max: usize,
-    skipped_lines: u64,
-    row_number: u64,
+    place: Place,
     /// Why the statement fails.
     failed: Option<StatementError>,
     /// What the server has said before the file was there.
     early: Option<Vec<u8>>,
+}
+
+/// The client's packet.
+#[derive(Debug, Default)]
+struct Piece {
+    /// What is left of it.
+    left: usize,
+    /// The payload goes on in the next one.
+    goes_on: bool,
+}
+
+/// Where the reader is in the file.
+#[derive(Debug)]
+struct Place {
+    /// Lines that are still to be left out.
+    skipped_lines: u64,
+    row_number: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,13 +105,14 @@ impl Loading {
             letters,
             step: Step::Asked,
             sequence,
-            left: 0,
-            goes_on: false,
+            piece: Piece::default(),
             held: Vec::new(),
             looked_at: 0,
             size_max,
-            skipped_lines,
-            row_number: 0,
+            place: Place {
+                skipped_lines,
+                row_number: 0,
+            },
             failed: None,
             early: None,
         }
@@ -166,14 +180,14 @@ impl Loading {
         bytes: &[u8],
         (sequence, to_server): (&mut u8, &mut Vec<u8>),
     ) -> Result<(usize, Taken), Refusal> {
-        if self.left == 0 {
+        if self.piece.left == 0 {
             let Some(header) = Header::read(bytes) else {
                 return Ok((0, Taken::More));
             };
             super::check_sequence(header, self.sequence)?;
             self.sequence = self.sequence.wrapping_add(1);
-            let ends = header.length == 0 && !self.goes_on;
-            (self.left, self.goes_on) = (header.length, header.goes_on());
+            let ends = header.length == 0 && !self.piece.goes_on;
+            (self.piece.left, self.piece.goes_on) = (header.length, header.goes_on());
             if ends {
                 self.rows(true, (sequence, to_server));
                 packet::write_bytes(&[], sequence, to_server);
@@ -186,8 +200,8 @@ impl Loading {
             }
             return Ok((HEADER_SIZE, Taken::More));
         }
-        let size = self.left.min(bytes.len());
-        self.left -= size;
+        let size = self.piece.left.min(bytes.len());
+        self.piece.left -= size;
         if self.load.rows.is_none() {
             packet::write_bytes(&bytes[..size], sequence, to_server);
         } else if self.failed.is_none() {
@@ -227,11 +241,11 @@ impl Loading {
             }
         };
         loop {
-            if self.skipped_lines > 0 {
+            if self.place.skipped_lines > 0 {
                 if reader.skip_line().is_err() || (is_all && reader.at == held.len()) {
                     break;
                 }
-                self.skipped_lines -= 1;
+                self.place.skipped_lines -= 1;
                 let skipped = self.check_letters(&held[at..reader.at]);
                 at = reader.at;
                 if let Err(error) = skipped {
@@ -243,7 +257,7 @@ impl Loading {
             let Ok(Some(row)) = reader.row(rows.fields.len()) else {
                 break;
             };
-            self.row_number += 1;
+            self.place.row_number += 1;
             let known = self.check_letters(&held[at..reader.at]);
             at = reader.at;
             let written = known.and_then(|()| self.write(&row, &rows.fields, &mut out));
@@ -272,7 +286,10 @@ impl Loading {
 
     /// Writes a row that makes the statement fail.
     fn fail(&mut self, error: StatementError, fields: &[load::Field], out: &mut Vec<u8>) {
-        let message = format!("row {} of the file: {}", self.row_number, error.message);
+        let message = format!(
+            "row {} of the file: {}",
+            self.place.row_number, error.message
+        );
         self.failed = Some(StatementError { message, ..error });
         let values = fields.iter().map(|field| match field.sealed {
             Some(_) => load::STOP,

@@ -8,7 +8,7 @@ use super::{Protected, Reach, Work, loading};
 use crate::refusal::Refusal;
 
 impl Protected {
-    /// Takes a payload of the server for what has several steps.
+    /// Takes a payload of the server for what has several steps, or an answer of its own.
     pub(super) fn stepped(
         &mut self,
         packet: (Header, &[u8]),
@@ -16,23 +16,7 @@ impl Protected {
     ) -> Result<(), Refusal> {
         let capabilities = reach.capabilities;
         match &mut self.work {
-            Work::Modifying(modifying) => {
-                let status = &mut *reach.status;
-                let taken = modifying.take(packet, (capabilities, status), &self.settings);
-                if modifying.is_damaged {
-                    add(&self.view.shared().counters().values_damaged, 1);
-                }
-                let sequence = modifying.sequence;
-                match taken? {
-                    Taken::More => {}
-                    Taken::Sends(command) => {
-                        self.send(|out| out.extend_from_slice(&command), reach);
-                    }
-                    Taken::Answers(answer) => return self.modified(&answer, sequence, reach),
-                    Taken::Fails(refusal) => self.refuse_as(refusal, sequence, reach),
-                }
-                Ok(())
-            }
+            Work::Modifying(_) => self.modify(packet, reach),
             Work::Finishing(finishing) => {
                 let status = &mut *reach.status;
                 let taken = finishing.take(packet, (capabilities, status), reach.to_client);
@@ -44,6 +28,18 @@ impl Protected {
                     None => {}
                     Some(Ok(())) => self.work = Work::Nothing,
                     Some(Err(refusal)) => self.refuse_as(refusal, sequence, reach),
+                }
+                Ok(())
+            }
+            Work::Describing(describing) => {
+                let sequence = describing.sequence;
+                match describing.take(packet, capabilities, reach.status)? {
+                    None => {}
+                    Some(Ok(shown)) => {
+                        self.work = Work::Nothing;
+                        reach.to_client.extend_from_slice(&shown);
+                    }
+                    Some(Err(error)) => self.refuse(&error, sequence, reach),
                 }
                 Ok(())
             }
@@ -73,6 +69,26 @@ impl Protected {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Takes a payload of the server for an `UPDATE` that the proxy computes for.
+    fn modify(&mut self, packet: (Header, &[u8]), reach: &mut Reach<'_>) -> Result<(), Refusal> {
+        let Work::Modifying(modifying) = &mut self.work else {
+            return Ok(());
+        };
+        let answer = (reach.capabilities, &mut *reach.status);
+        let taken = modifying.take(packet, answer, &self.settings);
+        if modifying.is_damaged {
+            add(&self.view.shared().counters().values_damaged, 1);
+        }
+        let sequence = modifying.sequence;
+        match taken? {
+            Taken::More => {}
+            Taken::Sends(command) => self.send(|out| out.extend_from_slice(&command), reach),
+            Taken::Answers(answer) => return self.modified(&answer, sequence, reach),
+            Taken::Fails(refusal) => self.refuse_as(refusal, sequence, reach),
+        }
+        Ok(())
     }
 
     /// Whether the client sends a file.

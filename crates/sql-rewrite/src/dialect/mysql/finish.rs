@@ -4,8 +4,8 @@
 use column_value::LogicalType;
 use sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    GroupByExpr, LimitClause, OrderBy, OrderByExpr, OrderByKind, OrderBySort, Query, Select,
-    SelectItem, SetExpr, Statement,
+    GroupByExpr, LimitClause, LockClause, NonBlock, OrderBy, OrderByExpr, OrderByKind, OrderBySort,
+    Query, Select, SelectItem, SetExpr, Statement,
 };
 
 use crate::analysis::{Analysis, Constant, output_list, template};
@@ -65,6 +65,13 @@ fn sorted(query: &Query, analysis: &mut Analysis) -> Result<Finish, Refusal> {
     else {
         return Err(unsupported("a query of this form"));
     };
+    let skips = |lock: &LockClause| lock.nonblock == Some(NonBlock::SkipLocked);
+    if fetch.limit_clause.is_some() && fetch.locks.iter().any(skips) {
+        return Err(unsupported(
+            "LIMIT with SKIP LOCKED in a query that the proxy has to finish, which would lock all \
+             rows,",
+        ));
+    }
     let (limit, offset) = limits(&fetch, analysis)?;
     fetch.limit_clause = all_rows(analysis)?;
     let SetExpr::Select(select) = &mut *fetch.body else {

@@ -64,8 +64,7 @@ fn refusal(column: &ProtectedColumn, error: ValueError) -> Refusal {
     Refusal {
         sqlstate: error.sqlstate,
         message: format!("protected column {title}: {}", error.message),
-        hint: wrong_kind.hint.clone().filter(|_| !is_too_much),
-        ..wrong_kind
+        hint: wrong_kind.hint.filter(|_| !is_too_much),
     }
 }
 

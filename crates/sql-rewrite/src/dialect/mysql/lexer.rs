@@ -5,6 +5,7 @@
 //! in different ways, or what depends on more than the text and the mode, has no plain form: the
 //! statement is refused.
 
+mod shared;
 #[cfg(all(test, unix))]
 mod tests;
 mod updated;

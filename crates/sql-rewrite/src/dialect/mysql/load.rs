@@ -1,14 +1,16 @@
 //! `LOAD DATA`: a file of the client that the proxy reads on its way to the server (`LOCAL`).
 //!
-//! The server is given rows in one form, whatever the form of the file is. Sealed values are hexadecimal digits there, which a variable takes and `UNHEX` makes bytes of.
+//! The server is given rows in one form, whatever the form of the file is. Sealed values are
+//! hexadecimal digits there, which a variable takes and `UNHEX` makes bytes of.
 //! `LOCAL` makes errors warnings, so a value of [`STOP`] makes the statement fail as a whole.
 
 use sql_plan::{refuse, unsupported};
 use sqlparser::ast::ObjectName;
 
 use super::lexer::{self, Kind};
+use super::readings::readings;
+use super::relations::check_relation;
 use super::shown::take_word;
-use super::statement::{check_relation, readings};
 use super::{MySql, bytes, names};
 use crate::mention::Mentions;
 use crate::{

@@ -55,7 +55,7 @@ pub(super) fn refused(text: &str) -> Option<Refusal> {
         ),
         "explain" | "analyze" | "describe" | "desc" => (
             "EXPLAIN or ANALYZE of a statement",
-            "`strongroom columns explain` prints what the server gets: explain that past the proxy.",
+            "`strongroom columns explain` prints what the server gets: explain that.",
         ),
         "table" => (
             "TABLE as a query",

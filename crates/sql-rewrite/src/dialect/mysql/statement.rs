@@ -1,21 +1,20 @@
 //! Plans the texts of clients.
 
 use std::borrow::Cow;
-use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, ObjectName, SelectItem, SetExpr, Statement};
+use sqlparser::ast::{Expr, SelectItem, SetExpr, Statement};
 use sqlstate::SqlState;
 
 use super::lexer::{self, Kind};
-use super::{
-    MySql, finisher, information, kinds, lax, load, names, never, parse, rowless, variables,
-};
+use super::readings::readings;
+use super::relations::check_relations;
+use super::{MySql, finisher, information, kinds, lax, load, never, parse, rowless, variables};
 use crate::analysis::template;
 use crate::dialect::lexeme::{is_word, lower, names_word};
 use crate::finisher::tables;
 use crate::mention::Mentions;
 use crate::statement::{of_statement, worst};
-use crate::{Effects, Plan, Planned, Refusal, Schema, Table, guard, verify, walk};
+use crate::{Effects, Plan, Planned, Refusal, Schema, guard, verify};
 use sql_plan::{refuse, unsupported};
 
 /// Words of statements behind which names may mean other tables, or there are others.
@@ -83,57 +82,6 @@ pub(crate) fn plan(text: &str, schema: &Schema, own: MySql) -> Result<Vec<Planne
     };
     plan.map_err(|refusal| refusal.naming(Some(&name)))
         .and_then(planned)
-}
-
-/// A text as it came, and as a server may read the words in it: without the number of a version at
-/// the start of SQL in a comment (`/*!50000person */`), and without backslashes.
-pub(super) fn readings(text: &str) -> Vec<Cow<'_, str>> {
-    let mut readings = vec![Cow::Borrowed(text)];
-    if text.contains("/*!") || text.contains("/*M!") {
-        // Servers take five digits or six.
-        readings.extend([5, 6].map(|digits| Cow::Owned(without_version(text, digits))));
-    }
-    if text.contains('\\') {
-        let mut letters = text.chars();
-        let mut blank = String::with_capacity(text.len());
-        while let Some(letter) = letters.next() {
-            match letter {
-                '\\' => {
-                    letters.next();
-                    blank.push(' ');
-                }
-                letter => blank.push(letter),
-            }
-        }
-        readings.push(Cow::Owned(text.replace('\\', "")));
-        readings.push(Cow::Owned(blank));
-    }
-    readings
-}
-
-fn without_version(text: &str, digits: usize) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("/*") {
-        out.push_str(&rest[..at]);
-        out.push_str("/* ");
-        rest = &rest[at + 2..];
-        let Some(inside) = rest.strip_prefix('!').or_else(|| rest.strip_prefix("M!")) else {
-            continue;
-        };
-        rest = match inside
-            .bytes()
-            .take(digits)
-            .filter(u8::is_ascii_digit)
-            .count()
-            == digits
-        {
-            true => &inside[digits..],
-            false => inside,
-        };
-    }
-    out.push_str(rest);
-    out
 }
 
 /// Words wherever they stand, also in quotes and comments: whether they are there depends on
@@ -322,51 +270,6 @@ fn chain_of(text: &str) -> usize {
         longest = longest.max(chain);
     }
     longest
-}
-
-/// Every table of a statement over a protected one is known: one that is not may be temporary, a
-/// view, or of a database that the user may not see.
-fn check_relations(statement: &Statement, schema: &Schema, own: MySql) -> Result<(), Refusal> {
-    if !crate::dialect::has_rows(statement) {
-        return Ok(());
-    }
-    let checked = walk::relations(statement, |name| {
-        let found = names::split(name, own)
-            .and_then(|(database, table)| schema.find(database.as_deref(), &table));
-        match check_relation(name, found, schema) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(refusal) => ControlFlow::Break(refusal),
-        }
-    });
-    match checked {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(refusal) => Err(refusal),
-    }
-}
-
-pub(super) fn check_relation(
-    name: &ObjectName,
-    found: Option<&Table>,
-    schema: &Schema,
-) -> Result<(), Refusal> {
-    let known = found.filter(|table| table.opaque || !table.columns.is_empty());
-    let Some(table) = known else {
-        return Err(refuse(format!(
-            "table {name} is not known to the proxy: it does not exist, is temporary or a view, or \
-             has invisible columns or some with capital letters"
-        ))
-        .with_state(SqlState::UNDEFINED_TABLE)
-        .with_hint("Name the database before the table, or query the two one after the other."));
-    };
-    let own = (table.schema.clone(), table.name.clone());
-    match (schema.closed.get(&own), table.opaque) {
-        (Some(why), _) => Err(refuse(why.clone())),
-        (None, true) => Err(
-            refuse(format!("view {name} reads what is protected, or may do so"))
-                .with_hint("Query the tables themselves."),
-        ),
-        (None, false) => Ok(()),
-    }
 }
 
 /// The server names an output by its text. It must be the same text when it is sent.

@@ -6,9 +6,9 @@
 use sqlparser::ast::{
     BinaryOperator, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArgumentList, FunctionArguments, GroupByExpr, Ident, Join, JoinConstraint,
-    JoinOperator, LimitClause, LockClause, LockType, ObjectName, Offset, OffsetRows, OrderBy,
-    OrderByExpr, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
-    Statement, TableFactor, TableWithJoins, UnaryOperator, Value,
+    JoinOperator, LimitClause, LockClause, ObjectName, Offset, OffsetRows, OrderBy, OrderByExpr,
+    OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement,
+    TableFactor, TableWithJoins, UnaryOperator, Value,
 };
 
 use super::{bytes, names, proposed};
@@ -82,11 +82,9 @@ fn of_query(query: &Query) -> Checked {
         of_order(order_by)?;
         check_order(select, order_by)?;
     }
-    let is_lock = |lock: &LockClause| {
-        lock.lock_type == LockType::Update && lock.of.is_none() && lock.nonblock.is_none()
-    };
+    let is_lock = |lock: &LockClause| lock.of.is_none();
     if !pipe_operators.is_empty() || !locks.iter().all(is_lock) || locks.len() > 1 {
-        return form("a lock other than FOR UPDATE");
+        return form("several locks, or OF in one,");
     }
     match limit_clause {
         None => Ok(()),

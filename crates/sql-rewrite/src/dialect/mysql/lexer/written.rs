@@ -1,7 +1,7 @@
 //! Texts that are written from lexemes: the plain form for the parser, and its parts for a server.
 
 use super::super::{MySql, bytes, subset};
-use super::{HOLE, Kind, Lexeme, Reading, read, refused, updated};
+use super::{HOLE, Kind, Lexeme, Reading, read, refused, shared, updated};
 use crate::dialect::Unread;
 
 /// Whether the parser may read two marks without a blank as one (`5--1` as a comment).
@@ -24,6 +24,7 @@ pub(crate) fn plain(text: &str, dialect: MySql, reading: Reading) -> Result<Stri
         return Err(refused("another statement in the same text"));
     }
     updated::join(&mut found)?;
+    shared::join(&mut found, dialect.is_mariadb)?;
     let mut plain = String::with_capacity(text.len());
     let mut parameters = 0;
     for (index, lexeme) in found.iter().enumerate() {
@@ -40,8 +41,8 @@ pub(crate) fn plain(text: &str, dialect: MySql, reading: Reading) -> Result<Stri
             plain.push(' ');
         }
         match lexeme.kind {
-            Kind::Word if lexeme.value == updated::CROSS_JOIN => {
-                plain.push_str(updated::CROSS_JOIN);
+            Kind::Word if [updated::CROSS_JOIN, shared::SHARED].contains(&&*lexeme.value) => {
+                plain.push_str(&lexeme.value);
             }
             Kind::Word | Kind::Number | Kind::Symbol => plain.push_str(&text[lexeme.span.clone()]),
             Kind::Name => {
@@ -68,7 +69,7 @@ pub(crate) fn plain(text: &str, dialect: MySql, reading: Reading) -> Result<Stri
 /// A part of a printed tree as the server reads it: in texts of the plain form backslashes are
 /// themselves.
 pub(crate) fn for_server(text: String, dialect: MySql) -> String {
-    let text = bytes::as_they_came(text);
+    let text = shared::for_server(bytes::as_they_came(text));
     match dialect.plain_backslashes || !text.contains('\\') {
         // Names have no backslash: see `names::quote`.
         true => text,

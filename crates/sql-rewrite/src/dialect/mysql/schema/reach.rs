@@ -6,14 +6,15 @@ use std::collections::HashSet;
 use super::{Builder, Name};
 use crate::RelationKind;
 use crate::dialect::lexeme::{is_word, lower, names_word};
-use crate::dialect::mysql::{lexer, statement};
+use crate::dialect::mysql::lexer;
+use crate::dialect::mysql::readings::readings;
 use crate::schema::Answer;
 use crate::schema::cells::text;
 
 /// A body as servers may read the words in it, in small letters.
 fn body(row: &[Option<String>], index: usize) -> String {
     let text = text(row, index);
-    lower(&statement::readings(&text).join("\n"))
+    lower(&readings(&text).join("\n"))
 }
 
 impl Builder {
