@@ -81,6 +81,17 @@ impl Pending {
     }
 }
 
+/// What was said of the last statement, where the server knows nothing of it.
+#[derive(Debug, Default)]
+struct Said {
+    /// The proxy refused it.
+    refused: Option<Refusal>,
+    /// Rows of `SHOW WARNINGS`: the finisher has evaluated it.
+    warned: Vec<Zeroizing<Vec<u8>>>,
+    /// The server counts other rows than it has found or changed.
+    has_other_counts: bool,
+}
+
 /// What the session waits for.
 #[derive(Debug)]
 enum Work {
@@ -121,10 +132,10 @@ pub(super) struct Protected {
     statements: Statements,
     work: Work,
     pending: Option<Pending>,
-    /// The proxy refused the last statement.
-    refused: Option<Refusal>,
-    /// Rows of `SHOW WARNINGS` of the last statement, which the finisher has answered.
-    warned: Vec<Zeroizing<Vec<u8>>>,
+    /// What was said of the last statement.
+    said: Said,
+    /// The client may have locked tables.
+    has_locked_tables: bool,
     /// A question to the finisher that nobody has taken yet.
     request: Option<Box<FinisherRequest>>,
     /// What follows the statement that is carried out in its text, and the number of the packet
@@ -157,8 +168,8 @@ impl Protected {
             statements: Statements::default(),
             work: Work::Nothing,
             pending: None,
-            refused: None,
-            warned: Vec::new(),
+            said: Said::default(),
+            has_locked_tables: false,
             request: None,
             rest: None,
             several: None,
@@ -218,14 +229,9 @@ impl Protected {
     /// Forgets everything about the session: it is as after a login.
     pub(super) fn reset(&mut self) {
         self.settings = None;
+        self.has_locked_tables = false;
         self.statements.clear();
-        self.forget_warnings();
-    }
-
-    /// Forgets what was said of the last statement.
-    fn forget_warnings(&mut self) {
-        self.refused = None;
-        self.warned = Vec::new();
+        self.said = Said::default();
     }
 
     /// Takes a command of the client.
@@ -517,7 +523,7 @@ impl Protected {
     fn refuse_as(&mut self, refusal: Refusal, mut sequence: u8, reach: &mut Reach<'_>) {
         add(&self.shared().counters().statements_refused, 1);
         refusal.write(&mut sequence, reach.to_client);
-        self.refused = Some(refusal);
+        self.said.refused = Some(refusal);
         self.work = Work::Nothing;
     }
 }

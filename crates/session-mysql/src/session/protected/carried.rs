@@ -12,6 +12,7 @@ use wire_mysql::command::{Command, Fetch, kind, write_text};
 use wire_mysql::execute::Head;
 
 use super::describing::Describing;
+use super::errors::refusal;
 use super::fill::{self, Made};
 use super::filling::Asked;
 use super::finishing::{Finishing, finish_of};
@@ -21,7 +22,7 @@ use super::reply::Reply;
 use super::statements::{Bindings, Kind, Prepared, tables_of, translated};
 use super::texts::{self, Decision};
 use super::warnings;
-use super::{Passing, Pending, Protected, Reach, Work};
+use super::{Passing, Pending, Protected, Reach, Said, Work};
 use crate::refusal::{Reason, Refusal};
 
 impl Protected {
@@ -89,16 +90,22 @@ impl Protected {
 
     fn query(&mut self, text: &[u8], pending: &Pending, reach: &mut Reach<'_>) {
         if texts::asks_for_warnings(text)
-            && let Some(refused) = &self.refused
+            && let Some(refused) = &self.said.refused
         {
             warnings::write(refused, pending.sequence, reach);
             return;
         }
-        if texts::asks_for_warnings(text) && !self.warned.is_empty() {
-            warnings::write_rows(&self.warned, pending.sequence, reach);
+        if texts::asks_for_warnings(text) && !self.said.warned.is_empty() {
+            warnings::write_rows(&self.said.warned, pending.sequence, reach);
             return;
         }
-        self.forget_warnings();
+        if let Err(error) = check_counts(self.said.has_other_counts, text) {
+            return self.refuse(&error, pending.sequence, reach);
+        }
+        self.said = Said::default();
+        if let Some(locks) = texts::locks_tables(text) {
+            self.has_locked_tables = locks;
+        }
         if texts::is_frame(text) {
             return self.pass(pending, Passing::default(), reach);
         }
@@ -185,8 +192,19 @@ impl Protected {
         self.pass(pending, passing, reach);
     }
 
+    /// Checks a prepared statement that is executed, and forgets what was said of the last one.
+    fn check_executed(&mut self, number: u32) -> Result<(), Refusal> {
+        let prepared = self.statements.find(number)?;
+        let counted = check_counts(self.said.has_other_counts, &prepared.text);
+        counted.map_err(|error| refusal(&error))?;
+        self.said = Said::default();
+        let checked = self.check_prepared(number);
+        checked.map_err(|error| refusal(&error))
+    }
+
     fn prepare(&mut self, text: &[u8], pending: &Pending, reach: &mut Reach<'_>) {
-        self.forget_warnings();
+        self.said = Said::default();
+        self.has_locked_tables |= texts::locks_tables(text) == Some(true);
         self.statements.begin();
         let version = self.view.loaded().map_or(0, |loaded| loaded.version);
         let decided = self.decide(text);
@@ -227,15 +245,10 @@ impl Protected {
         pending: &Pending,
         reach: &mut Reach<'_>,
     ) -> Result<(), Refusal> {
-        self.forget_warnings();
         let head = Head::read(body)?;
         let number = self.statements.number(head.statement);
-        if let Err(refusal) = self.statements.find(number) {
+        if let Err(refusal) = self.check_executed(number) {
             self.refuse_as(refusal, pending.sequence, reach);
-            return Ok(());
-        }
-        if let Err(error) = self.check_prepared(number) {
-            self.refuse(&error, pending.sequence, reach);
             return Ok(());
         }
         let prepared = self.statements.find(number)?;
@@ -382,4 +395,16 @@ fn not_with_rules() -> Refusal {
          COLUMNS, CREATE DATABASE), and connect to the server itself for replication, cloning and \
          bulk execution",
     )
+}
+
+/// Refuses the question how many rows the last statement has found or changed, if the server
+/// has not evaluated it.
+fn check_counts(has_other_counts: bool, text: &[u8]) -> Result<(), StatementError> {
+    match has_other_counts && texts::asks_for_counts(text) {
+        true => Err(StatementError::unsupported(
+            "FOUND_ROWS() and ROW_COUNT() behind a statement that the finisher has evaluated",
+        )
+        .hint("The answer to the statement has the count.")),
+        false => Ok(()),
+    }
 }

@@ -71,7 +71,7 @@ pub(crate) fn plan(text: &str, schema: &Schema, own: MySql) -> Result<Vec<Planne
             });
         }
     };
-    let is_for_finisher = || tables::is_for(schema) && finisher::is_query(text, own);
+    let is_for_finisher = || tables::is_for(schema) && finisher::is_known(text, own);
     let plan = named(text, schema, own).or_else(|by_others| match is_for_finisher() {
         true => by_finisher(text, schema, own).map_err(|last| worst(by_others, last)),
         false => Err(by_others),
