@@ -15,7 +15,8 @@ use std::path::Path;
 use finisher_core::{Socket, broken, is_silent};
 use session_core::StatementError;
 use session_mysql::finisher::{
-    FinisherAnswer, FinisherDefinitions, FinisherRequest, FinisherRows, FinisherStatement,
+    FinisherAnswer, FinisherChanges, FinisherDefinitions, FinisherRequest, FinisherRows,
+    FinisherStatement,
 };
 use wire_mysql::answer::{self, EofPacket, ErrorPacket, OkPacket, Prepared, Start};
 use wire_mysql::command::{kind, write_text};
@@ -111,12 +112,12 @@ impl Connection {
     ) -> Result<FinisherAnswer, Failure> {
         self.is_heard = false;
         self.prepare_session(request).await?;
-        let size_max = request.answer_size_max;
+        let wanted = (request.answer_size_max, request.read_back.as_deref());
         let answer = match &request.statement {
             FinisherStatement::Text(text) => {
                 self.put(|out| write_text(kind::QUERY, text, out));
                 self.send().await?;
-                self.rows(size_max).await?
+                self.answered(wanted).await?
             }
             FinisherStatement::Described(text) => match self.prepare(text).await? {
                 Ok((_, definitions)) => FinisherAnswer::Described(definitions),
@@ -130,7 +131,7 @@ impl Connection {
                     }
                     self.put(|out| out.extend_from_slice(&command));
                     self.send().await?;
-                    self.rows(size_max).await?
+                    self.answered(wanted).await?
                 }
                 Err(error) => FinisherAnswer::Refused(error),
             },
@@ -205,6 +206,41 @@ impl Connection {
         Ok(Ok((prepared.statement, definitions)))
     }
 
+    /// The answer to a client's statement: rows, or what it has changed.
+    async fn answered(
+        &mut self,
+        (size_max, read_back): (usize, Option<&str>),
+    ) -> Result<FinisherAnswer, Failure> {
+        let Some(read_back) = read_back else {
+            return self.rows(size_max).await;
+        };
+        let said = self.next(WORD_SIZE_MAX).await?;
+        if said.first() == Some(&answer::ERR) {
+            return Ok(FinisherAnswer::Refused(said.to_vec()));
+        }
+        let ok = OkPacket::read(&said, CAPABILITIES).map_err(unreadable)?;
+        let mut warned = FinisherRows {
+            warning_count: ok.warnings,
+            ..FinisherRows::default()
+        };
+        self.warnings(size_max, &mut warned).await?;
+        self.execute(FILLING).await?;
+        self.put(|out| write_text(kind::QUERY, read_back.as_bytes(), out));
+        self.send().await?;
+        let FinisherAnswer::Rows(read) = self.rows(size_max).await? else {
+            return Err(unreadable(Malformed));
+        };
+        Ok(FinisherAnswer::Changed(FinisherChanges {
+            affected_rows: ok.affected_rows,
+            info: ok.info.to_vec(),
+            read: FinisherRows {
+                columns: read.columns,
+                rows: read.rows,
+                ..warned
+            },
+        }))
+    }
+
     /// The rows of a query, with the warnings.
     async fn rows(&mut self, size_max: usize) -> Result<FinisherAnswer, Failure> {
         let mut answer = FinisherRows::default();
@@ -223,18 +259,25 @@ impl Connection {
             Ok(warnings) => answer.warning_count = warnings,
             Err(error) => return Ok(FinisherAnswer::Refused(error)),
         }
-        if answer.warning_count > 0 {
-            self.put(|out| write_text(kind::QUERY, b"SHOW WARNINGS", out));
-            self.send().await?;
-            if let Begun::Columns(count) = self.begin().await? {
-                for _ in 0..=count {
-                    self.next(WORD_SIZE_MAX).await?;
-                }
-                let read = self.read_rows(size_max, &mut answer.warnings).await?;
-                read.map_err(|_| unreadable(Malformed))?;
-            }
-        }
+        self.warnings(size_max, &mut answer).await?;
         Ok(FinisherAnswer::Rows(answer))
+    }
+
+    /// Reads the warnings of the last statement, if it has some.
+    async fn warnings(&mut self, size_max: usize, of: &mut FinisherRows) -> Result<(), Failure> {
+        if of.warning_count == 0 {
+            return Ok(());
+        }
+        self.put(|out| write_text(kind::QUERY, b"SHOW WARNINGS", out));
+        self.send().await?;
+        if let Begun::Columns(count) = self.begin().await? {
+            for _ in 0..=count {
+                self.next(WORD_SIZE_MAX).await?;
+            }
+            let read = self.read_rows(size_max, &mut of.warnings).await?;
+            read.map_err(|_| unreadable(Malformed))?;
+        }
+        Ok(())
     }
 
     async fn begin(&mut self) -> Result<Begun, Failure> {

@@ -33,6 +33,8 @@ pub struct FinisherRequest {
     pub settings: String,
     /// The client's statement.
     pub statement: FinisherStatement,
+    /// The query that reads what the statement has changed. None: it is a query itself.
+    pub read_back: Option<String>,
     /// How many bytes the rows of the answer may have.
     pub answer_size_max: usize,
 }
@@ -61,6 +63,8 @@ pub enum FinisherAnswer {
     Described(FinisherDefinitions),
     /// Rows.
     Rows(FinisherRows),
+    /// What a statement has changed.
+    Changed(FinisherChanges),
     /// The query fails: the payload of the error, as the server says it.
     Refused(Vec<u8>),
     /// There is no answer.
@@ -74,6 +78,18 @@ pub struct FinisherDefinitions {
     pub parameters: Vec<Vec<u8>>,
     /// Of columns.
     pub columns: Vec<Vec<u8>>,
+}
+
+/// What a statement has changed.
+#[derive(Debug, Default)]
+pub struct FinisherChanges {
+    /// How many rows were changed.
+    pub affected_rows: u64,
+    /// The text that says what was done.
+    pub info: Vec<u8>,
+    /// Payloads of rows of the query that reads the changes, in `utf8mb4`, and warnings of the
+    /// statement.
+    pub read: FinisherRows,
 }
 
 /// The rows of an answer, as the server writes them.

@@ -176,8 +176,8 @@ pub enum Element {
     Text,
 }
 
-/// A query that the finisher before MariaDB answers. It evaluates the client's own text over
-/// temporary tables, which have the names and declared columns of the server's.
+/// A statement that the finisher before MariaDB evaluates: the client's own text over temporary
+/// tables, which have the names and declared columns of the server's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FinisherTables {
     /// The client's text. Whoever sends it to the finisher sends it as it came.
@@ -189,8 +189,30 @@ pub struct FinisherTables {
     /// Whether the answer depends on the rules of the session's time zone for other moments than
     /// this one.
     pub uses_zone: bool,
+    /// What becomes of the rows that it changes. None: it is a query.
+    pub write: Option<FilledWrite>,
     /// The effects of the statement.
     pub effects: Effects,
+}
+
+/// How rows are written that a statement of the client has changed in the finisher.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FilledWrite {
+    /// The index of their table among [`FinisherTables::tables`].
+    pub table: usize,
+    /// The columns of its primary key, by index among its columns. They are the row locator.
+    pub key: Vec<usize>,
+    /// The protected columns that get computed values, by index among its columns.
+    pub computed: Vec<(usize, ColumnId)>,
+    /// Whether one of them is part of a unique key, so that it matters in which order rows are
+    /// written.
+    pub is_unique: bool,
+    /// Whether it deletes rows. Otherwise it updates them.
+    pub deletes: bool,
+    /// Writes a row: takes its locator ([`Source::Locator`](crate::Source::Locator), by index in
+    /// `key`) and new values ([`Source::Computed`](crate::Source::Computed), by index in
+    /// `computed`).
+    pub write: Translated,
 }
 
 /// A temporary table and its rows.
@@ -202,13 +224,21 @@ pub struct FilledTable {
     pub name: String,
     /// The statement that makes it.
     pub create: String,
-    /// Its columns; at least one.
+    /// Its columns; at least one. The table that is written has two more, which no text of a client
+    /// can mean: [`Self::ROW`] and [`Self::CHANGED`].
     pub columns: Vec<FilledColumn>,
     /// Fetches the rows that the statement may need.
     pub fetch: Translated,
     /// Fetches all rows: for values of parameters that cannot be written as constants. None: no
     /// parameter is sent.
     pub fetch_all: Option<Translated>,
+}
+
+impl FilledTable {
+    /// The column with the number of a row, in quotes.
+    pub const ROW: &str = "`strongroom row`";
+    /// The column that has a value once an `UPDATE` has changed the row, in quotes.
+    pub const CHANGED: &str = "`strongroom changed`";
 }
 
 /// A column of a temporary table.

@@ -25,8 +25,8 @@ pub use expression::{
 };
 pub use finisher::{
     Element, FetchedColumnPlan, FetchedRelation, FilledColumn, FilledForm, FilledTable,
-    FinisherMerge, FinisherQuery, FinisherTables, FinisherWrite, InsertedColumn, InsertedRows,
-    MergeClause, Upsert,
+    FilledWrite, FinisherMerge, FinisherQuery, FinisherTables, FinisherWrite, InsertedColumn,
+    InsertedRows, MergeClause, Upsert,
 };
 pub use plan::{
     Aggregate, Assignment, Copy, CopyFormat, Current, Finish, GroupKey, Plan, Planned,

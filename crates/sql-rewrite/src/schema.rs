@@ -332,6 +332,8 @@ pub struct DeclaredColumn {
 /// A key as the server declares it (MySQL).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeclaredKey {
+    /// Its name, which errors have.
+    pub name: String,
     /// Whether it is the primary key.
     pub is_primary: bool,
     /// Whether its values are unique.

@@ -72,6 +72,7 @@ pub fn question(kind: FinisherKind, tables: &[&str], query: &str) -> FinisherReq
         tables: tables.iter().map(bytes).collect(),
         settings: "SET NAMES utf8mb4, sql_mode = 'STRICT_TRANS_TABLES'".to_owned(),
         statement: FinisherStatement::Text(bytes(&query)),
+        read_back: None,
         answer_size_max: 1 << 20,
     }
 }

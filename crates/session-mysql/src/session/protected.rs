@@ -91,6 +91,16 @@ impl Pending {
     }
 }
 
+/// What the client has told the server, or the proxy, that holds for the session.
+#[derive(Debug, Default)]
+struct OfClient {
+    /// It may have locked tables.
+    has_locked_tables: bool,
+    /// Whether it sends several statements in one text, by `COM_SET_OPTION`. None: as it said when
+    /// it logged in.
+    sends_several: Option<bool>,
+}
+
 /// What the session waits for.
 #[derive(Debug)]
 enum Work {
@@ -138,6 +148,7 @@ pub(super) struct Protected {
     work: Work,
     pending: Option<Pending>,
     told: Told,
+    client: OfClient,
     /// A question to the finisher that nobody has taken yet.
     request: Option<Box<FinisherRequest>>,
     /// Rows of a bulk execution that follow the one for which the proxy computes.
@@ -147,9 +158,6 @@ pub(super) struct Protected {
     rest: Option<(Vec<u8>, u8)>,
     /// A text of several statements that is carried out.
     pub(super) several: Option<Several>,
-    /// Whether the client sends several statements in one text, by `COM_SET_OPTION`. None: as it
-    /// said when it logged in.
-    sends_several: Option<bool>,
     /// The number of the server's next packet, where the proxy reads it.
     server_sequence: u8,
 }
@@ -173,11 +181,11 @@ impl Protected {
             work: Work::Nothing,
             pending: None,
             told: Told::default(),
+            client: OfClient::default(),
             request: None,
             further: None,
             rest: None,
             several: None,
-            sends_several: None,
             server_sequence: 0,
         })
     }
@@ -239,6 +247,7 @@ impl Protected {
     /// Forgets everything about the session: it is as after a login.
     pub(super) fn reset(&mut self) {
         self.settings = None;
+        self.client.has_locked_tables = false;
         self.statements.clear();
         self.told = Told::default();
     }

@@ -1,4 +1,4 @@
-//! `SELECT` that the finisher before MariaDB answers: it evaluates the client's own text over
+//! Statements that the finisher before MariaDB evaluates: it evaluates the client's own text over
 //! temporary tables, which have the names, columns and keys of the server's.
 //!
 //! The text goes to the finisher as it came, so it means there what it means to the server, and no
@@ -11,6 +11,9 @@
 //! 2. Every parameter and constant of the text may meet a protected column in the finisher. So it
 //!    reaches the server sealed, or compared with a plain column by name.
 
+mod created;
+mod writes;
+
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{Expr, Ident, ObjectName, Query, Select, Statement, Visitor};
@@ -18,14 +21,15 @@ use sqlparser::ast::{Expr, Ident, ObjectName, Query, Select, Statement, Visitor}
 use super::conditions;
 use super::legs::{add_condition, read};
 use crate::analysis::{Analysis, output_list, template};
-use crate::dialect::mysql::finisher::{self, Scanned};
-use crate::dialect::mysql::schema::type_name;
+use crate::dialect::mysql::finisher::{self, Scanned, Verb};
 use crate::dialect::mysql::{MySql, kinds, names, parse, subset};
 use crate::{
     DeclaredColumn, Dialect, Effects, FilledColumn, FilledForm, FilledTable, FinisherTables, Plan,
     Refusal, RelationKind, Schema, Source, Table, Translated, verify, walk,
 };
+use created::create;
 use sql_plan::{refuse, unsupported};
+use writes::Target;
 
 /// The plan of a text that neither the server nor the proxy can answer.
 ///
@@ -34,14 +38,18 @@ use sql_plan::{refuse, unsupported};
 pub(crate) fn of_text(text: &str, schema: &Schema, own: MySql) -> Result<Plan, Refusal> {
     let scanned = finisher::scan(text, own)?;
     let found = named(&scanned, schema)?;
-    let tree = match scanned.has_plain_conditions {
-        true => parse::any_tree(text, own),
-        false => None,
+    let tree = parse::any_tree(text, own);
+    let target = match scanned.verb {
+        Verb::Select => None,
+        Verb::Write => Some(Target::of(tree.as_ref(), &scanned, (schema, own))?),
     };
+    let tree = tree.filter(|_| scanned.has_plain_conditions);
+    let mut written = None;
     let mut tables = Vec::new();
     let mut uses_zone = scanned.uses_zone;
     for (table, count) in found {
-        let columns = used(&scanned, table, schema);
+        let target = target.as_ref().filter(|own| own.table.oid == table.oid);
+        let columns = used(&scanned, (table, target), schema);
         let filled = columns.iter().map(|index| column(table, *index, schema));
         let filled: Vec<FilledColumn> = filled.collect::<Result<_, _>>()?;
         uses_zone |= filled.iter().any(|one| one.form == FilledForm::Moment);
@@ -49,6 +57,9 @@ pub(crate) fn of_text(text: &str, schema: &Schema, own: MySql) -> Result<Plan, R
             (Some(tree), 1) => conditions_on(tree, table, schema),
             _ => None,
         };
+        if let Some(target) = target {
+            written = Some(target.write((tables.len(), &columns), &scanned, schema)?);
+        }
         let rows = Rows {
             table,
             columns: &columns,
@@ -59,7 +70,7 @@ pub(crate) fn of_text(text: &str, schema: &Schema, own: MySql) -> Result<Plan, R
         tables.push(FilledTable {
             database: table.schema.clone(),
             name: full_name(table),
-            create: create(table, &columns, schema)?,
+            create: create((table, target.is_some()), &columns, schema)?,
             columns: filled,
             fetch,
             fetch_all,
@@ -68,12 +79,17 @@ pub(crate) fn of_text(text: &str, schema: &Schema, own: MySql) -> Result<Plan, R
     if tables.is_empty() {
         return Err(unsupported("a query without a table"));
     }
+    let effects = match &target {
+        None => Effects::default(),
+        Some(target) => target.effects(),
+    };
     let plan = Plan::FinisherTables(Box::new(FinisherTables {
         text: text.to_owned(),
         parameters: scanned.parameters,
         tables,
         uses_zone,
-        effects: Effects::default(),
+        write: written,
+        effects,
     }));
     verify::check(&plan, schema)?;
     Ok(plan)
@@ -114,10 +130,17 @@ fn named<'s>(scanned: &Scanned, schema: &'s Schema) -> Result<Vec<(&'s Table, us
 }
 
 /// The indices of the columns of a table that a text may use, with all columns of keys that have
-/// one of them. At least one.
-fn used(scanned: &Scanned, table: &Table, schema: &Schema) -> Vec<usize> {
+/// one of them, and what a write needs. At least one.
+fn used(
+    scanned: &Scanned,
+    (table, target): (&Table, Option<&Target>),
+    schema: &Schema,
+) -> Vec<usize> {
     let is_used = |column: &crate::Column| scanned.is_whole || scanned.names.contains(&column.name);
     let mut used: Vec<bool> = table.columns.iter().map(is_used).collect();
+    for index in target.iter().flat_map(|own| own.needed()) {
+        used[index] = true;
+    }
     let keys = schema.catalogue.finisher.declared_keys.get(&table.oid);
     for key in keys.into_iter().flatten() {
         let is_part = key.columns.iter().any(|(index, _)| used[*index]);
@@ -191,111 +214,6 @@ fn column(table: &Table, index: usize, schema: &Schema) -> Result<FilledColumn, 
     Ok(FilledColumn { name, sealed, form })
 }
 
-/// The statement that makes the temporary table.
-fn create(table: &Table, columns: &[usize], schema: &Schema) -> Result<String, Refusal> {
-    let key = (table.schema.clone(), table.name.clone());
-    let keys = schema.catalogue.finisher.declared_keys.get(&table.oid);
-    let keys: Vec<String> = keys
-        .into_iter()
-        .flatten()
-        .filter_map(|key| key_text(key, table, columns))
-        .collect();
-    let first_of_keys: Vec<&str> = keys
-        .iter()
-        .filter_map(|key| key.split('`').nth(1))
-        .collect();
-    let mut parts = Vec::new();
-    for index in columns {
-        let column = &table.columns[*index];
-        let name = names::quote(&column.name);
-        let declared = declared(table, *index, schema);
-        let declared = declared.ok_or_else(|| unsupported("a column that is not known"))?;
-        let tail = &declared.tail;
-        parts.push(match column.protected {
-            Some(id) => {
-                let rule = schema.column(id);
-                let collation = schema.catalogue.collations.get(&key);
-                let collation = collation.filter(|_| rule.logical.is_text());
-                if collation.is_some_and(|name| !name.starts_with("utf8mb4_")) {
-                    return Err(unsupported(&format!(
-                        "protected text {}.{} of a table with another character set than utf8mb4, \
-                         in a query that the finisher evaluates",
-                        table.name, column.name
-                    ))
-                    .with_hint("Let the default of the table be utf8mb4."));
-                }
-                let is_binary = schema.catalogue.binary_texts.contains(&id);
-                let collation = match collation {
-                    Some(_) if is_binary => " COLLATE utf8mb4_bin".to_owned(),
-                    Some(name) => collate(name),
-                    None => String::new(),
-                };
-                let null = if column.not_null { " NOT NULL" } else { "" };
-                let long = if schema.is_long(id) { "long" } else { "" };
-                let type_name = type_name(rule.logical);
-                format!("{name} {long}{type_name}{collation}{null}")
-            }
-            None => {
-                let collation = declared
-                    .collation
-                    .as_deref()
-                    .map_or_else(String::new, collate);
-                let numbers = " AUTO_INCREMENT";
-                let tail = match first_of_keys.contains(&column.name.as_str()) {
-                    true => tail.clone(),
-                    false => tail.replace(numbers, ""),
-                };
-                format!("{name} {}{collation}{tail}", declared.type_name)
-            }
-        });
-    }
-    parts.extend(keys);
-    let text = format!(
-        "CREATE TEMPORARY TABLE {} ({}) ENGINE = Aria",
-        full_name(table),
-        parts.join(", ")
-    );
-    Ok(text)
-}
-
-fn collate(name: &str) -> String {
-    match name.split_once('_') {
-        Some((charset, _)) => format!(" CHARACTER SET {charset} COLLATE {name}"),
-        None => format!(" COLLATE {name}"),
-    }
-}
-
-/// A key over columns that are there: unique ones as a whole, others up to the first that is not.
-/// Values of protected columns are unique by their bytes, and not by a collation.
-fn key_text(key: &crate::DeclaredKey, table: &Table, columns: &[usize]) -> Option<String> {
-    /// Letters of a text: Aria's keys have 2,000 bytes.
-    const LETTERS_MAX: u32 = 100;
-    let is_there = |(index, _): &&(usize, Option<u32>)| columns.contains(index);
-    let is_plain = |(index, _): &(usize, Option<u32>)| table.columns[*index].protected.is_none();
-    let is_whole = key
-        .columns
-        .iter()
-        .all(|own| columns.contains(&own.0) && is_plain(own));
-    let kind = match (is_whole, key.is_primary, key.is_unique) {
-        (true, true, _) => "PRIMARY KEY",
-        (true, false, true) => "UNIQUE KEY",
-        _ => "KEY",
-    };
-    let there = key.columns.iter().take_while(is_there);
-    let parts = there.map(|(index, letters)| {
-        let name = names::quote(&table.columns[*index].name);
-        match letters {
-            Some(letters) if kind == "KEY" => format!("{name}({})", letters.min(&LETTERS_MAX)),
-            Some(letters) => format!("{name}({letters})"),
-            None => name.to_string(),
-        }
-    });
-    let parts: Vec<String> = parts.collect();
-    // A part of a key over a sealed value may be too long as a declared one.
-    let first_is_plain = key.columns.first().is_some_and(is_plain);
-    (!parts.is_empty() && first_is_plain).then(|| format!("{kind} ({})", parts.join(", ")))
-}
-
 /// The name by which conditions qualify the columns of a table, and the conditions.
 type Conditions = (Ident, Vec<Expr>);
 
@@ -338,7 +256,14 @@ fn conditions_on(tree: &Statement, table: &Table, schema: &Schema) -> Option<Con
         ctes: Vec::new(),
         found: Vec::new(),
     };
-    let visited = walk::visit(tree, &mut sources);
+    let of_write = writes::rows_of(tree);
+    let visited = match &of_write {
+        None => walk::visit(tree, &mut sources),
+        Some(query) => match walk::visit(query, &mut sources) {
+            ControlFlow::Continue(()) => walk::visit(tree, &mut sources),
+            stopped => stopped,
+        },
+    };
     let is_hidden = sources.ctes.contains(&table.name.to_ascii_lowercase());
     match (visited, sources.found.pop(), sources.found.is_empty()) {
         (ControlFlow::Continue(()), Some(found), true) if !is_hidden => Some(found),

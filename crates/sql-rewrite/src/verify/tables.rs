@@ -1,9 +1,17 @@
-//! Queries that the finisher before MariaDB answers: what is fetched for its tables.
+//! Statements that the finisher before MariaDB evaluates: what is fetched for its tables, and what
+//! is written of its answer.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{Expr, Value};
 
 use super::label::{Atom, Labels};
 use super::{Doubt, check_outputs, hidden_by, mysql, of_translated};
 use crate::dialect::mysql::lexer::{self, Kind, Reading};
-use crate::{Dialect, Effects, FilledTable, FinisherTables, Schema, Translated};
+use crate::{
+    Dialect, Effects, FilledTable, FilledWrite, FinisherTables, Form, Hole, Purpose, Schema,
+    Source, Translated, walk,
+};
 
 /// Proves the fetches. All that the text has of constants and parameters may meet a protected
 /// column in the finisher, so it is not to be sent in clear.
@@ -19,7 +27,84 @@ pub(super) fn check(query: &FinisherTables, schema: &Schema) -> Result<(), Doubt
             hidden.extend(hidden_by(&fetch.holes));
         }
     }
+    if let Some(write) = &query.write {
+        let filled = query.tables.get(write.table);
+        check_write(write, filled.ok_or_else(other_table)?, &mut labels)?;
+        // What stands nowhere but in what the server computes of plain columns.
+        for atom in in_clear(&write.write, schema)? {
+            if let Some(at) = hidden.iter().position(|own| *own == atom) {
+                hidden.remove(at);
+            }
+        }
+        hidden.extend(hidden_by(&write.write.holes));
+    }
     labels.check_hidden(&hidden)
+}
+
+/// Constants and parameters that a statement has in clear, as often as it has them.
+fn in_clear(translated: &Translated, schema: &Schema) -> Result<Vec<Atom>, Doubt> {
+    let plain = |hole: &Hole| match (&hole.source, hole.form) {
+        (Source::Parameter(number), Form::Plain) => Some(Atom::Parameter(*number)),
+        _ => None,
+    };
+    let mut atoms: Vec<Atom> = translated.holes.iter().filter_map(plain).collect();
+    let statement = super::read(&translated.template, schema.dialect)?;
+    let _: ControlFlow<()> = walk::expressions(&statement, |expression| {
+        if let Expr::Value(value) = expression
+            && let Value::SingleQuotedString(text) = &value.value
+        {
+            atoms.push(Atom::of_text(text));
+        }
+        ControlFlow::Continue(())
+    });
+    Ok(atoms)
+}
+
+fn other_table() -> Doubt {
+    Doubt("another table is written than is filled".to_owned())
+}
+
+/// A computed value is stored sealed, in its own column, and the row is found by what the server
+/// gave of its key.
+fn check_write(
+    write: &FilledWrite,
+    filled: &FilledTable,
+    labels: &mut Labels,
+) -> Result<(), Doubt> {
+    let columns = of_translated(&write.write, labels)?;
+    check_outputs(&write.write.outputs, &columns, labels)?;
+    let sealed = |place: usize| filled.columns.get(place).map(|own| own.sealed);
+    let mut located = 0;
+    for hole in &write.write.holes {
+        let is_own = match (&hole.source, hole.form) {
+            (Source::Computed(index), Form::Sealed(own, Purpose::Store)) => {
+                let computed = write.computed.get(*index);
+                computed.is_some_and(|(place, id)| {
+                    *id == own && sealed(*place) == Some(Some(own)) && !write.deletes
+                })
+            }
+            (Source::Locator(index), form) => {
+                located += 1;
+                let place = write.key.get(*index).copied();
+                match (place.and_then(sealed), form) {
+                    (Some(None), Form::Plain) => true,
+                    (Some(Some(own)), Form::Sealed(id, Purpose::Match)) => own == id,
+                    _ => false,
+                }
+            }
+            (Source::Computed(_), _) => false,
+            _ => true,
+        };
+        if !is_own {
+            return Err(Doubt(
+                "a value is written to another column than it was computed for".to_owned(),
+            ));
+        }
+    }
+    match located == write.key.len() && located > 0 {
+        true => Ok(()),
+        false => Err(Doubt("a row is written that is not located".to_owned())),
+    }
 }
 
 /// The columns that a fetch returns are those of its table, and those are opened that are sealed.

@@ -1,5 +1,7 @@
-//! Queries that the finisher answers, beside a plain twin of the same MariaDB: every column that
-//! can be is of mode random, so that the server can decide nothing about it.
+//! Statements that the finisher evaluates, beside a plain twin of the same MariaDB: every column
+//! that can be is of mode random, so that the server can decide nothing about it.
+
+mod writes;
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -258,6 +260,8 @@ fn answers_are_those_of_plain_tables_as_texts_and_prepared() {
     random_streams_agree(&mut lab);
     // Other constants of these streams are compared with plain columns, too.
     nothing_is_in_clear(&lab, &["42424242", "1977"]);
+    writes::agree(&mut lab);
+    nothing_is_in_clear(&lab, &["42424242", "1977"]);
     search(&lab.server.folder().join("data/shop"));
 }
 
@@ -450,9 +454,9 @@ fn refusals_say_why(lab: &mut Lab) {
 fn nothing_is_in_clear(lab: &Lab, canaries: &[&str]) {
     let log = fs::read(lab.log()).expect("a log");
     let text = String::from_utf8_lossy(&log);
-    let ours = text
-        .lines()
-        .filter(|line| line.contains("UNION ALL SELECT 1, NULL"));
+    let is_ours =
+        |line: &&str| line.contains("UNION ALL SELECT 1, NULL") || line.contains("WHERE `id` =");
+    let ours = text.lines().filter(is_ours);
     let mut count = 0;
     for line in ours {
         count += 1;

@@ -13,6 +13,7 @@ use wire_mysql::command::{Command, Fetch, kind, write_text};
 use wire_mysql::execute::Head;
 
 use super::describing::Describing;
+use super::errors::refusal;
 use super::fill::{self, Made};
 use super::filling::Asked;
 use super::finishing::{Finishing, finish_of};
@@ -71,7 +72,7 @@ impl Protected {
                 self.pass(pending, Passing::default(), reach);
             }
             Command::SetOption(option) => {
-                self.sends_several = Some(option == 0);
+                self.client.sends_several = Some(option == 0);
                 self.pass(pending, Passing::default(), reach);
             }
             Command::Ping
@@ -105,10 +106,16 @@ impl Protected {
             warnings::write_rows(&self.told.rows, pending.sequence, reach);
             return;
         }
+        if let Err(error) = check_counts(self.told.has_other_counts, text) {
+            return self.refuse(&error, pending.sequence, reach);
+        }
         self.told.refused = None;
         let shows_warnings = texts::shows_warnings(text);
         if !shows_warnings {
             self.told = Told::default();
+        }
+        if let Some(locks) = texts::locks_tables(text) {
+            self.client.has_locked_tables = locks;
         }
         if texts::is_frame(text) {
             return match shows_warnings {
@@ -222,7 +229,7 @@ impl Protected {
         reach: &Reach<'_>,
     ) -> Option<(&'t [u8], &'t [u8])> {
         let by_login = reach.capabilities.has(Capabilities::MULTI_STATEMENTS);
-        let is_allowed = self.sends_several.unwrap_or(by_login);
+        let is_allowed = self.client.sends_several.unwrap_or(by_login);
         let settings = self.settings.as_ref().filter(|_| is_allowed)?;
         let (own, _) = settings.own.as_ref().ok()?;
         several::first(text, *own)
@@ -267,8 +274,19 @@ impl Protected {
         self.pass(pending, passing, reach);
     }
 
+    /// Checks a prepared statement that is executed, and forgets what was said of the last one.
+    fn check_executed(&mut self, number: u32) -> Result<(), Refusal> {
+        let prepared = self.statements.find(number)?;
+        let counted = check_counts(self.told.has_other_counts, &prepared.text);
+        counted.map_err(|error| refusal(&error))?;
+        self.told = Told::default();
+        let checked = self.check_prepared(number);
+        checked.map_err(|error| refusal(&error))
+    }
+
     fn prepare(&mut self, text: &[u8], pending: &Pending, reach: &mut Reach<'_>) {
         self.told = Told::default();
+        self.client.has_locked_tables |= texts::locks_tables(text) == Some(true);
         self.statements.begin();
         let version = self.view.loaded().map_or(0, |loaded| loaded.version);
         let decided = self.decide(text);
@@ -315,16 +333,14 @@ impl Protected {
         pending: &Pending,
         reach: &mut Reach<'_>,
     ) -> bool {
-        self.told = Told::default();
-        if let Err(refusal) = self.statements.find(number) {
-            self.refuse_as(refusal, pending.sequence, reach);
-            return false;
+        let checked = self.check_executed(number);
+        match checked {
+            Ok(()) => true,
+            Err(refusal) => {
+                self.refuse_as(refusal, pending.sequence, reach);
+                false
+            }
         }
-        if let Err(error) = self.check_prepared(number) {
-            self.refuse(&error, pending.sequence, reach);
-            return false;
-        }
-        true
     }
 
     fn execute(
@@ -486,4 +502,16 @@ fn not_with_rules() -> Refusal {
         "this command does not pass a proxy with rules; send a statement in its place (CREATE \
          DATABASE), and connect to the server itself for replication and cloning",
     )
+}
+
+/// Refuses the question how many rows the last statement has found or changed, if the server
+/// has not evaluated it.
+fn check_counts(has_other_counts: bool, text: &[u8]) -> Result<(), StatementError> {
+    match has_other_counts && texts::asks_for_counts(text) {
+        true => Err(StatementError::unsupported(
+            "FOUND_ROWS() and ROW_COUNT() behind a statement that the finisher has evaluated",
+        )
+        .hint("The answer to the statement has the count.")),
+        false => Ok(()),
+    }
 }

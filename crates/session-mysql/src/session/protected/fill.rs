@@ -175,6 +175,32 @@ pub(super) fn without_values() -> StatementError {
     )
 }
 
+/// Seals a value that a server of the same product has written as a text.
+///
+/// # Errors
+/// It is no value that can be sealed.
+pub(super) fn sealed(
+    loaded: &Loaded,
+    column: ColumnId,
+    text: &[u8],
+) -> Result<Vec<u8>, StatementError> {
+    let logical = loaded.schema.column(column).logical;
+    let letters = || {
+        let read = std::str::from_utf8(text);
+        read.map_err(|_| StatementError::defect("a text of other letters than UTF-8"))
+    };
+    let given = match logical {
+        LogicalType::Bytes => Given::Bytes(text),
+        LogicalType::SmallInt
+        | LogicalType::Integer
+        | LogicalType::BigInt
+        | LogicalType::Numeric(_)
+        | LogicalType::Double => Given::Number(letters()?),
+        _ => Given::Text(letters()?),
+    };
+    seal(loaded, (column, Purpose::Store), given)
+}
+
 /// Seals a value for its purpose in a column.
 fn seal(
     loaded: &Loaded,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use session_core::StatementError;
 use session_core::counters::add;
 use session_core::plans::TextPlan;
 use wire_mysql::command::{kind, write_text};
@@ -24,9 +25,17 @@ impl Protected {
             return;
         };
         let shared = self.shared();
-        let limits = (shared.finish_rows_max(), shared.finish_bytes_max());
+        let (rows, bytes) = (shared.finish_rows_max(), shared.finish_bytes_max());
+        let limits = (rows, bytes, *reach.status);
         match Filling::begin(asked, settings, limits, sequence) {
             Err(error) => self.refuse(&error, sequence, reach),
+            // Who begins a transaction unlocks all tables.
+            Ok((filling, _)) if self.client.has_locked_tables && filling.begins_transaction() => {
+                let message = "a write that the finisher evaluates while tables are locked";
+                let error = StatementError::unsupported(message)
+                    .hint("Use a transaction in the place of LOCK TABLES.");
+                self.refuse(&error, sequence, reach);
+            }
             Ok((filling, text)) => {
                 self.send(|out| write_text(kind::QUERY, text.as_bytes(), out), reach);
                 self.work = Work::Filling(Box::new(filling));
@@ -44,11 +53,19 @@ impl Protected {
             return Ok(());
         };
         let taken = filling.take(packet, (reach.capabilities, reach.status));
-        let (mut sequence, fetched) = (filling.sequence, filling.fetched);
         if filling.is_damaged {
             add(&self.view.shared().counters().values_damaged, 1);
         }
-        match taken? {
+        self.go_on_filling(taken?, reach);
+        Ok(())
+    }
+
+    fn go_on_filling(&mut self, taken: Taken, reach: &mut Reach<'_>) {
+        let Work::Filling(filling) = &mut self.work else {
+            return;
+        };
+        let (mut sequence, fetched) = (filling.sequence, filling.fetched);
+        match taken {
             Taken::More => {}
             Taken::Sends(command) => self.send(|out| out.extend_from_slice(&command), reach),
             Taken::Asks(request) => {
@@ -58,12 +75,12 @@ impl Protected {
                 self.request = Some(request);
             }
             Taken::Answers(answer) => {
+                self.told.rows = filling.take_warnings();
                 packet::write_bytes(&answer, &mut sequence, reach.to_client);
                 self.work = Work::Nothing;
             }
             Taken::Fails(refusal) => self.refuse_as(refusal, sequence, reach),
         }
-        Ok(())
     }
 
     /// The question to the finisher, once there is one.
@@ -78,11 +95,20 @@ impl Protected {
         reach: &mut Reach<'_>,
     ) {
         let work = std::mem::replace(&mut self.work, Work::Nothing);
-        let Work::Filling(filling) = work else {
+        let Work::Filling(mut filling) = work else {
             self.work = work;
             return;
         };
         let sequence = filling.sequence;
+        self.told.has_other_counts = true;
+        if let (true, Some(settings)) = (filling.writes(), &self.settings) {
+            let taken = filling.changed(answer, settings);
+            self.work = Work::Filling(filling);
+            return match taken {
+                Ok(taken) => self.go_on_filling(taken, reach),
+                Err(refusal) => self.refuse_as(refusal, sequence, reach),
+            };
+        }
         let session = (reach.capabilities, *reach.status);
         match filling.answer(answer, session, reach.to_client) {
             Ok(left) => {

@@ -1,8 +1,10 @@
-//! Queries that the finisher answers: the rows of their tables are fetched in one statement, and
-//! opened; the finisher gets tables of them and the client's own text; the client gets its answer.
+//! Statements that the finisher evaluates: the rows of their tables are fetched in one statement,
+//! and opened; the finisher gets tables of them and the client's own text; the client gets its
+//! answer.
 
 mod answer;
 mod question;
+mod writing;
 
 use std::sync::Arc;
 
@@ -22,6 +24,7 @@ use super::settings::Settings;
 use super::statements::{Bindings, tables_of};
 use crate::finisher::{FinisherKind, FinisherRequest};
 use crate::refusal::Refusal;
+use writing::{Undone, Writing};
 
 /// What the client has sent.
 #[derive(Debug)]
@@ -37,13 +40,21 @@ pub(super) enum Asked {
 /// How far it is.
 #[derive(Debug)]
 enum Stage {
+    /// A transaction or savepoint begins; then this text is sent.
+    Beginning(String, Box<Fetching>),
     /// The rows come.
     Fetching(Box<Fetching>),
     /// The server prepares a statement that stands for the client's, so that each has a number of
-    /// its own.
-    Numbering(Step),
+    /// its own. Then the finisher is asked this.
+    Numbering(Step, Box<FinisherRequest>),
     /// The finisher is asked.
     Waiting,
+    /// A row is written.
+    Writing,
+    /// All rows are written, and the transaction or savepoint ends.
+    Ending,
+    /// What was done is undone.
+    Undoing(Undone),
 }
 
 /// A query under way.
@@ -57,8 +68,8 @@ pub(super) struct Filling {
     database: Option<String>,
     size_max: usize,
     stage: Stage,
-    /// What is to be asked of the finisher, once a statement has its number.
-    request: Option<FinisherRequest>,
+    /// None: nothing is written.
+    writing: Option<Writing>,
     /// The server's number of a prepared statement.
     number: u32,
     /// The number of the client's next packet.
@@ -91,7 +102,7 @@ impl Filling {
     pub(super) fn begin(
         (plan, text, asked): (Arc<TextPlan>, &[u8], Asked),
         settings: &Settings,
-        (rows_max, size_max): (usize, usize),
+        (rows_max, size_max, status): (usize, usize, Status),
         sequence: u8,
     ) -> Result<(Self, String), StatementError> {
         let query = tables_of(&plan).ok_or_else(StatementError::other_plan)?;
@@ -101,7 +112,18 @@ impl Filling {
             .map_err(|error| StatementError::unsupported(error.to_string()))?;
         let fetch = question::fetch(query, &plan.loaded, &asked, settings)?;
         // The row of the session's settings is none of the client's.
-        let fetching = Fetching::new(rows_max.saturating_add(1), size_max);
+        let fetching = Box::new(Fetching::new(rows_max.saturating_add(1), size_max));
+        let write = query.write.as_ref();
+        // A text that is only prepared writes nothing yet.
+        let write = write.filter(|_| !matches!(asked, Asked::Prepare));
+        let writing = write.map(|write| Writing::new(write, status));
+        let (stage, text_sent) = match &writing {
+            None => (Stage::Fetching(fetching), fetch),
+            Some(writing) => (
+                Stage::Beginning(fetch, fetching),
+                writing.begin().to_owned(),
+            ),
+        };
         let filling = Self {
             text: Zeroizing::new(text.to_vec()),
             asked,
@@ -111,15 +133,15 @@ impl Filling {
             },
             database: settings.database.clone(),
             size_max,
-            stage: Stage::Fetching(Box::new(fetching)),
-            request: None,
+            stage,
+            writing,
             number: 0,
             sequence,
             is_damaged: false,
             fetched: 0,
             plan,
         };
-        Ok((filling, fetch))
+        Ok((filling, text_sent))
     }
 
     /// Takes a payload of the server.
@@ -133,14 +155,20 @@ impl Filling {
     ) -> Result<Taken, Refusal> {
         match &mut self.stage {
             Stage::Waiting => Err(Malformed.into()),
+            Stage::Beginning(..) | Stage::Writing | Stage::Ending | Stage::Undoing(_) => {
+                self.word(payload, (capabilities, status))
+            }
             Stage::Fetching(fetching) => {
                 match fetching.take((header, payload), capabilities, status)? {
                     Fetched::More => Ok(Taken::More),
-                    Fetched::Failed(error) => Ok(Taken::Answers(without_sealed(&error)?)),
+                    Fetched::Failed(error) => {
+                        let error = without_sealed(&error)?;
+                        Ok(self.fail(Undone::Payload(error)))
+                    }
                     Fetched::Done => self.fetched(),
                 }
             }
-            Stage::Numbering(step) => {
+            Stage::Numbering(step, _) => {
                 let first = payload.first().copied();
                 let need = need(*step, header, first, capabilities).ok_or(Malformed)?;
                 let next = match need {
@@ -162,9 +190,11 @@ impl Filling {
                         Ok(Taken::More)
                     }
                     None => {
-                        self.stage = Stage::Waiting;
-                        let request = self.request.take().ok_or(Malformed)?;
-                        Ok(Taken::Asks(Box::new(request)))
+                        let stage = std::mem::replace(&mut self.stage, Stage::Waiting);
+                        match stage {
+                            Stage::Numbering(_, request) => Ok(Taken::Asks(request)),
+                            _ => Err(Malformed.into()),
+                        }
                     }
                 }
             }
@@ -173,14 +203,14 @@ impl Filling {
 
     /// All rows are there.
     fn fetched(&mut self) -> Result<Taken, Refusal> {
-        let Stage::Fetching(fetching) = std::mem::replace(&mut self.stage, Stage::Waiting) else {
+        let Stage::Fetching(mut fetching) = std::mem::replace(&mut self.stage, Stage::Waiting)
+        else {
             return Err(Malformed.into());
         };
         self.fetched = fetching.rows.len().saturating_sub(1);
-        match self.request(&fetching) {
+        match self.request(&mut fetching) {
             Ok(request) if matches!(self.asked, Asked::Prepare) => {
-                self.request = Some(request);
-                self.stage = Stage::Numbering(Step::Prepared);
+                self.stage = Stage::Numbering(Step::Prepared, Box::new(request));
                 let mut command = Vec::new();
                 write_text(kind::STMT_PREPARE, b"SELECT 1", &mut command);
                 Ok(Taken::Sends(command))
@@ -190,7 +220,7 @@ impl Filling {
                 self.is_damaged = true;
                 Err(refusal(&error))
             }
-            Err(error) => Ok(Taken::Fails(refusal(&error))),
+            Err(error) => Ok(self.fail(Undone::Refusal(refusal(&error)))),
         }
     }
 }

@@ -63,6 +63,30 @@ pub(super) fn shows_warnings(text: &[u8]) -> bool {
     })
 }
 
+/// Whether a text locks tables, or ends that. None: it does neither.
+pub(super) fn locks_tables(text: &[u8]) -> Option<bool> {
+    let lower = text.to_ascii_lowercase();
+    let words: Vec<&[u8]> = lower
+        .split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_')
+        .filter(|word| !word.is_empty())
+        .collect();
+    let mut pairs = words
+        .windows(2)
+        .filter(|pair| pair[1].starts_with(b"table"));
+    pairs.find_map(|pair| match pair[0] {
+        b"lock" => Some(true),
+        b"unlock" => Some(false),
+        _ => None,
+    })
+}
+
+/// Whether a text may ask how many rows the last statement has found or changed.
+pub(super) fn asks_for_counts(text: &[u8]) -> bool {
+    let text = text.to_ascii_lowercase();
+    let has = |name: &[u8]| text.windows(name.len()).any(|own| own == name);
+    has(b"row_count") || (has(b"found_rows") && !has(b"calc_found_rows"))
+}
+
 /// Whether a text only sets the character set of the session: the way out of one that is not
 /// understood.
 pub(super) fn sets_names(text: &[u8]) -> bool {
@@ -161,7 +185,8 @@ fn statements(plan: &Plan) -> Option<Vec<&Translated>> {
         Plan::FinisherTables(query) => {
             let tables = query.tables.iter();
             let fetches = tables.flat_map(|table| [Some(&table.fetch), table.fetch_all.as_ref()]);
-            fetches.flatten().collect()
+            let write = query.write.iter().map(|own| &own.write);
+            fetches.flatten().chain(write).collect()
         }
         _ => return None,
     })
@@ -177,7 +202,7 @@ fn check_plan(
     let fills = |source: &Source| !matches!(source, Source::Calculated(..));
     let holes = translated.holes.iter();
     let mut holes = holes.map(|hole| match hole.form {
-        Form::Plain => matches!(hole.source, Source::Parameter(_)),
+        Form::Plain => matches!(hole.source, Source::Parameter(_) | Source::Locator(_)),
         Form::Sealed(..) => fills(&hole.source),
         Form::SealedArray(..) => false,
     });

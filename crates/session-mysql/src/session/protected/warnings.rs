@@ -24,6 +24,8 @@ pub(super) struct Told {
     pub(super) warned_of: Option<Arc<WarnedOf>>,
     /// Rows of `SHOW WARNINGS`, where the finisher has answered it.
     pub(super) rows: Vec<Zeroizing<Vec<u8>>>,
+    /// The server counts other rows than it has found or changed.
+    pub(super) has_other_counts: bool,
 }
 
 /// `utf8mb3_general_ci`, which both servers have.

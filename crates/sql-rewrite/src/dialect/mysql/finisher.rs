@@ -26,9 +26,24 @@ const OTHER_FORMS: &[&str] = &[
     "use",
 ];
 
+/// Words that change what a write does with rows that do not fit.
+const OTHER_WRITES: &[&str] = &["ignore", "low_priority", "portion", "quick"];
+
+/// What a text does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Verb {
+    /// It is a query.
+    #[default]
+    Select,
+    /// It updates or deletes rows.
+    Write,
+}
+
 /// What a text names.
 #[derive(Debug, Default)]
 pub(crate) struct Scanned {
+    /// What it does.
+    pub verb: Verb,
     /// Names that may be those of tables: behind `FROM`, `JOIN`, or a comma there. The database
     /// comes first.
     pub tables: Vec<(Option<String>, String)>,
@@ -47,21 +62,24 @@ pub(crate) struct Scanned {
     pub has_plain_conditions: bool,
 }
 
-/// Whether a text is a query.
-pub(crate) fn is_query(text: &str, own: MySql) -> bool {
-    lexer::read(text, own, Reading::Names).is_ok_and(|found| begins_query(&found))
+/// Whether a text is of a kind that the finisher evaluates.
+pub(crate) fn is_known(text: &str, own: MySql) -> bool {
+    lexer::read(text, own, Reading::Names).is_ok_and(|found| verb(&found).is_some())
 }
 
-fn begins_query(found: &[Lexeme]) -> bool {
+fn verb(found: &[Lexeme]) -> Option<Verb> {
     let mut begin = found.iter().filter(|own| !is(own, "("));
-    let first = begin.next();
-    first.is_some_and(|first| is(first, "select") || is(first, "with"))
+    match begin.next()? {
+        first if is(first, "select") || is(first, "with") => Some(Verb::Select),
+        first if is(first, "update") || is(first, "delete") => Some(Verb::Write),
+        _ => None,
+    }
 }
 
 /// What a text for the finisher names.
 ///
 /// # Errors
-/// It is no query, or calls what the finisher would evaluate otherwise than the server.
+/// It is of another kind, or calls what the finisher would evaluate otherwise than the server.
 pub(crate) fn scan(text: &str, own: MySql) -> Result<Scanned, Refusal> {
     let read = lexer::read(text, own, Reading::Names);
     let mut found = read.map_err(|unread| unread.refusal())?;
@@ -69,13 +87,12 @@ pub(crate) fn scan(text: &str, own: MySql) -> Result<Scanned, Refusal> {
     while found.last().is_some_and(is_end) {
         found.pop();
     }
-    if !begins_query(&found) {
-        return Err(unsupported("a statement of this kind"));
-    }
+    let verb = verb(&found).ok_or_else(|| unsupported("a statement of this kind"))?;
     if found.iter().any(is_end) {
         return Err(unsupported("another statement in the same text"));
     }
     let mut scanned = Scanned {
+        verb,
         has_plain_conditions: true,
         ..Scanned::default()
     };
@@ -146,10 +163,11 @@ impl Scanned {
         let is_other = OTHER_FORMS.contains(&word)
             || (word == "for" && (follows("update") || follows("share")))
             || (word == "partition" && !follows("by"))
+            || (self.verb == Verb::Write && OTHER_WRITES.contains(&word))
             || (word == "ignore" && (follows("index") || follows("key")));
         if is_other {
             return Err(unsupported(&format!(
-                "{} in a query that the finisher evaluates",
+                "{} in a statement that the finisher evaluates",
                 word.to_ascii_uppercase()
             )));
         }
@@ -205,7 +223,8 @@ fn is_list_of_columns(found: &[Lexeme], index: usize) -> bool {
 /// Names at the places of tables.
 fn tables(found: &[Lexeme], text: &str, own: MySql) -> Vec<(Option<String>, String)> {
     /// Words that end a `FROM`.
-    const ENDS: [&str; 11] = [
+    const ENDS: [&str; 12] = [
+        "set",
         "where",
         "group",
         "having",
@@ -231,7 +250,10 @@ fn tables(found: &[Lexeme], text: &str, own: MySql) -> Vec<(Option<String>, Stri
             is_due = is_table;
         } else if is(lexeme, ")") {
             is_from.pop();
-        } else if is(lexeme, "from") || is(lexeme, "join") || is(lexeme, "straight_join") {
+        } else if ["from", "join", "straight_join", "update"]
+            .iter()
+            .any(|word| is(lexeme, word))
+        {
             if let Some(last) = is_from.last_mut() {
                 *last = true;
             }
@@ -316,6 +338,14 @@ mod tests {
             ("(SELECT a FROM t) UNION (SELECT b FROM u)", "t u"),
             ("SELECT EXTRACT(YEAR FROM d), b FROM t", "d t"),
             (
+                "UPDATE t SET a = 1, b = c WHERE d IN (SELECT e FROM u)",
+                "t u",
+            ),
+            (
+                "DELETE FROM shop.t WHERE a LIKE 'x' ORDER BY b, c LIMIT 1",
+                "shop.t",
+            ),
+            (
                 "SELECT if(a, b, c) FROM t STRAIGHT_JOIN u WHERE EXISTS (SELECT 1 FROM v)",
                 "t u v",
             ),
@@ -342,7 +372,11 @@ mod tests {
     #[test]
     fn what_does_more_than_compute_is_refused() {
         for text in [
-            "UPDATE t SET a = 1",
+            "INSERT INTO t VALUES (1)",
+            "UPDATE IGNORE t SET a = 1",
+            "DELETE QUICK FROM t",
+            "UPDATE t SET a = DEFAULT",
+            "DELETE FROM t RETURNING a",
             "SELECT 1; DROP TABLE t",
             "SELECT a INTO @x FROM t",
             "SELECT a FROM t FOR UPDATE",

@@ -297,8 +297,10 @@ fn declared_key(table: &Table, rows: &[Vec<Option<String>>]) -> Option<DeclaredK
         let position = table.position(&text(row, 3).to_ascii_lowercase())?;
         Some((position, text(row, 6).parse().ok()))
     });
+    let name = text(&rows[0], 2);
     Some(DeclaredKey {
-        is_primary: text(&rows[0], 2).eq_ignore_ascii_case("primary"),
+        is_primary: name.eq_ignore_ascii_case("primary"),
+        name,
         is_unique: !truth(&rows[0], 5),
         columns: columns.collect::<Option<_>>()?,
     })

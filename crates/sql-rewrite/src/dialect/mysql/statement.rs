@@ -72,7 +72,7 @@ pub(crate) fn plan(text: &str, schema: &Schema, own: MySql) -> Result<Vec<Planne
             });
         }
     };
-    let is_for_finisher = || tables::is_for(schema) && finisher::is_query(text, own);
+    let is_for_finisher = || tables::is_for(schema) && finisher::is_known(text, own);
     let plan = match load::planned(text, schema, own) {
         Some(loads) => loads.map(|(translated, effects)| Plan::One(translated, effects)),
         None => named(text, schema, own).or_else(|by_others| match is_for_finisher() {

@@ -35,7 +35,10 @@ impl Filling {
     ) -> Result<Left, Refusal> {
         match (answer, &self.asked) {
             (FinisherAnswer::Failed(error), _) => Err(refusal(&error)),
-            (FinisherAnswer::Refused(error), _) => self.refused(&error, out),
+            (FinisherAnswer::Refused(error), _) => {
+                packet::write_bytes(&self.refused(&error)??, &mut self.sequence, out);
+                Ok(Left::default())
+            }
             (FinisherAnswer::Described(own), Asked::Prepare) => {
                 self.described(&own, (capabilities, status), out)
             }
@@ -48,18 +51,17 @@ impl Filling {
         }
     }
 
-    /// The server itself would say the same of the query.
-    fn refused(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Result<Left, Refusal> {
+    /// The server itself would say the same of the statement.
+    pub(super) fn refused(&self, payload: &[u8]) -> Result<Result<Vec<u8>, Refusal>, Malformed> {
         /// `ER_TABLEACCESS_DENIED_ERROR`, `ER_NO_SUCH_TABLE`
         const NO_TABLE: [u16; 2] = [1142, 1146];
         let error = ErrorPacket::read(payload)?;
         if NO_TABLE.contains(&error.code) {
-            let message = "a query that the finisher evaluates names a table that is not known to \
-                           the proxy, or a view";
-            return Err(refusal(&StatementError::unsupported(message)));
+            let message = "a statement that the finisher evaluates names a table that is not known \
+                           to the proxy, or a view";
+            return Ok(Err(refusal(&StatementError::unsupported(message))));
         }
-        packet::write_bytes(payload, &mut self.sequence, out);
-        Ok(Left::default())
+        Ok(Ok(payload.to_vec()))
     }
 
     fn rows(

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use session_core::{Loaded, StatementError, wiped};
-use sql_plan::{FilledColumn, FilledForm, FilledTable, FinisherTables, Form, Source};
+use sql_plan::{FilledColumn, FilledForm, FilledTable, FinisherTables, Form, Hole, Source};
 use wire_mysql::execute::{Head, NO_CURSOR, write};
 use wire_mysql::row::TextRow;
 use zeroize::Zeroizing;
@@ -33,6 +33,8 @@ const SETTINGS: [&str; 12] = [
     "old_mode",
     "sql_auto_is_null",
 ];
+/// How many columns stand before those of the tables.
+pub(super) const COLUMNS_BEFORE: usize = 2;
 /// How many stand before them.
 const BEFORE_SETTINGS: usize = 4;
 /// Bytes of a statement that fills a table, beyond which the next begins.
@@ -76,7 +78,13 @@ pub(super) fn fetch(
         before += count;
         text.push_str(&", NULL".repeat(width - before));
         let rows = rows_of(table, loaded, asked, settings)?;
-        write!(text, " FROM ({rows}) AS s").map_err(no_text)?;
+        let locks = match &query.write {
+            None => "",
+            Some(write) if write.table + 1 == number => " FOR UPDATE",
+            // As the server does with what an UPDATE reads elsewhere.
+            Some(_) => " LOCK IN SHARE MODE",
+        };
+        write!(text, " FROM ({rows}{locks}) AS s").map_err(no_text)?;
     }
     // A limit that the session sets does not hold where there is another one.
     text.push_str(" LIMIT 18446744073709551615");
@@ -111,6 +119,34 @@ fn as_bytes(column: &FilledColumn) -> String {
     }
 }
 
+/// What is written for a constant or parameter of the client.
+///
+/// # Errors
+/// It is no value of its column, or cannot be written as a constant.
+pub(super) fn filled(
+    hole: &Hole,
+    asked: &Asked,
+    settings: &Settings,
+    loaded: &Loaded,
+) -> Result<Written, StatementError> {
+    let Asked::Execute(bindings) = asked else {
+        return fill::literal(hole, loaded).map(Written::Sealed);
+    };
+    let values = bindings
+        .values()
+        .map_err(|_| StatementError::defect("values that were read cannot be read"))?;
+    match (&hole.source, hole.form) {
+        (Source::Parameter(number), Form::Plain) => {
+            fill::constant(&Bound::find(&values, *number)?).map(Written::Plain)
+        }
+        (Source::Parameter(number), Form::Sealed(column, purpose)) => {
+            let bound = Bound::find(&values, *number)?;
+            parameter(&bound, (column, purpose), settings, loaded).map(Written::Sealed)
+        }
+        _ => fill::literal(hole, loaded).map(Written::Sealed),
+    }
+}
+
 /// The statement that fetches the rows of a table.
 fn rows_of(
     table: &FilledTable,
@@ -118,28 +154,11 @@ fn rows_of(
     asked: &Asked,
     settings: &Settings,
 ) -> Result<String, StatementError> {
-    let filled = match asked {
-        Asked::Text | Asked::Prepare => fill::text(&table.fetch, loaded, fill::Made::default()),
-        Asked::Execute(bindings) => {
-            let values = bindings
-                .values()
-                .map_err(|_| StatementError::defect("values that were read cannot be read"))?;
-            fill::text_with(&table.fetch, |hole| match (&hole.source, hole.form) {
-                (Source::Parameter(number), Form::Plain) => {
-                    fill::constant(&Bound::find(&values, *number)?).map(Written::Plain)
-                }
-                (Source::Parameter(number), Form::Sealed(column, purpose)) => {
-                    let bound = Bound::find(&values, *number)?;
-                    parameter(&bound, (column, purpose), settings, loaded).map(Written::Sealed)
-                }
-                _ => fill::literal(hole, loaded).map(Written::Sealed),
-            })
-        }
-    };
-    match (&table.fetch_all, filled) {
+    let own = fill::text_with(&table.fetch, |hole| filled(hole, asked, settings, loaded));
+    match (&table.fetch_all, own) {
         // The finisher evaluates the condition, whatever the value is.
         (Some(all), Err(_)) => fill::text(all, loaded, fill::Made::default()),
-        (_, filled) => filled,
+        (_, own) => own,
     }
 }
 
@@ -152,7 +171,10 @@ const RESULTS: Results = Results {
 
 impl Filling {
     /// What the finisher is asked, once all rows are there.
-    pub(super) fn request(&self, fetching: &Fetching) -> Result<FinisherRequest, StatementError> {
+    pub(super) fn request(
+        &mut self,
+        fetching: &mut Fetching,
+    ) -> Result<FinisherRequest, StatementError> {
         let query = tables_of(&self.plan).ok_or_else(StatementError::other_plan)?;
         if fetching.is_too_much {
             let message = "a query fetches more rows than the proxy may keep to finish it";
@@ -162,8 +184,15 @@ impl Filling {
             ));
         }
         let mut filler = Filler::new(query, &self.plan.loaded);
-        for row in &fetching.rows {
-            filler.row(row, fetching.columns.len())?;
+        let width = fetching.columns.len();
+        let mut written = Vec::new();
+        for row in std::mem::take(&mut fetching.rows) {
+            if filler.row(&row, width)? {
+                written.push(row);
+            }
+        }
+        if let Some(writing) = &mut self.writing {
+            writing.rows = (written, width);
         }
         let mut databases: Vec<String> = self.database.iter().cloned().collect();
         databases.extend(query.tables.iter().map(|table| table.database.clone()));
@@ -195,9 +224,30 @@ impl Filling {
             tables,
             settings,
             statement,
+            read_back: self.writing.as_ref().and_then(|_| read_back(query)),
             answer_size_max: self.size_max,
         })
     }
+}
+
+/// The query that reads what a write has changed in the finisher.
+fn read_back(query: &FinisherTables) -> Option<String> {
+    let write = query.write.as_ref()?;
+    let table = query.tables.get(write.table)?;
+    let mut text = format!("SELECT {}", FilledTable::ROW);
+    for (place, _) in &write.computed {
+        text.push_str(", ");
+        text.push_str(&table.columns.get(*place)?.name);
+    }
+    text.push_str(" FROM ");
+    text.push_str(&table.name);
+    if !write.deletes {
+        text.push_str(" WHERE ");
+        text.push_str(FilledTable::CHANGED);
+        text.push_str(" IS NOT NULL");
+    }
+    text.push_str(" LIMIT 18446744073709551615");
+    Some(text)
 }
 
 /// Bytes with values.
@@ -210,6 +260,18 @@ struct Filler<'a> {
     /// For each table: statements that are full, and the one that is not.
     filled: Vec<(Vec<Bytes>, Bytes)>,
     session: Option<String>,
+    /// Rows of the table that is written, which are numbered.
+    numbered: u64,
+}
+
+/// A table with its columns, if not those alone are given that a `*` means.
+fn insert_into(table: &FilledTable, is_written: bool) -> String {
+    if !is_written {
+        return table.name.clone();
+    }
+    let columns = table.columns.iter().map(|own| own.name.as_str());
+    let columns: Vec<&str> = columns.chain([FilledTable::ROW]).collect();
+    format!("{} ({})", table.name, columns.join(", "))
 }
 
 impl<'a> Filler<'a> {
@@ -220,10 +282,12 @@ impl<'a> Filler<'a> {
             loaded,
             filled: query.tables.iter().map(|_| none()).collect(),
             session: None,
+            numbered: 0,
         }
     }
 
-    fn row(&mut self, payload: &[u8], width: usize) -> Result<(), StatementError> {
+    /// Takes a row. Gives whether it is one of the table that is written.
+    fn row(&mut self, payload: &[u8], width: usize) -> Result<bool, StatementError> {
         let other = StatementError::other_columns;
         let row = TextRow::read(payload, width).map_err(|_| other())?;
         let mut values = row.iter();
@@ -235,7 +299,7 @@ impl<'a> Filler<'a> {
         let session = values.next();
         let Some(index) = number.ok_or_else(other)?.checked_sub(1) else {
             self.session = text(session);
-            return Ok(());
+            return Ok(false);
         };
         let tables = &self.query.tables;
         let table = tables.get(index).ok_or_else(other)?;
@@ -244,9 +308,11 @@ impl<'a> Filler<'a> {
         if open.len() > STATEMENT_SIZE {
             full.push(std::mem::replace(open, Zeroizing::new(Vec::new())));
         }
+        let write = self.query.write.as_ref();
+        let is_written = write.is_some_and(|write| write.table == index);
         match open.is_empty() {
             true => {
-                let begin = format!("INSERT INTO {} VALUES (", table.name);
+                let begin = format!("INSERT INTO {} VALUES (", insert_into(table, is_written));
                 wiped::reserve(open, STATEMENT_SIZE.min(ROOM * payload.len() + begin.len()));
                 open.extend_from_slice(begin.as_bytes());
             }
@@ -268,8 +334,12 @@ impl<'a> Filler<'a> {
                 (Some(value), None) => put(&column.form, value, open)?,
             }
         }
+        if is_written {
+            self.numbered += 1;
+            wiped::extend(open, format!(", {}", self.numbered).as_bytes());
+        }
         wiped::extend(open, b")");
-        Ok(())
+        Ok(is_written)
     }
 
     /// All statements, those that make the tables before the others.
@@ -353,7 +423,7 @@ fn zone(
 }
 
 /// Writes a value as SQL.
-fn put(form: &FilledForm, value: &[u8], out: &mut Bytes) -> Result<(), StatementError> {
+pub(super) fn put(form: &FilledForm, value: &[u8], out: &mut Bytes) -> Result<(), StatementError> {
     // Two digits for each byte, and what is around them.
     wiped::reserve(out, 2 * value.len() + 64);
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.: ".contains(byte);

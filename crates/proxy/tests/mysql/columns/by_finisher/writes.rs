@@ -1,0 +1,143 @@
+//! `UPDATE` and `DELETE` whose rows or values the finisher computes, beside a plain twin.
+
+use mysql::Value;
+use mysql::prelude::Queryable as _;
+
+use super::{check, compare};
+use crate::mysql::columns::lab::Lab;
+
+/// Each is executed as a text, and again prepared.
+const WRITES: &[&str] = &[
+    "UPDATE person SET small = small + 1 WHERE name LIKE 'k%'",
+    "UPDATE person SET name = CONCAT(name, '!'), note = CONCAT(name, '/', code) WHERE number IS \
+     NOT NULL AND LENGTH(name) < 30",
+    "UPDATE person SET paid = ROUND(paid * 1.1, 2), city = 'Oslo' WHERE paid > 0",
+    "UPDATE person SET big = big + 1, city = 'x', years = 1990 WHERE name REGEXP 'k'",
+    "UPDATE person SET name = 'Kanari two', small = 3 WHERE note = 'two'",
+    "UPDATE person SET born = born + INTERVAL 1 DAY, seen = DATE_ADD(seen, INTERVAL 1 HOUR) WHERE \
+     YEAR(born) = 1980",
+    "UPDATE person SET face = CONCAT(face, x'00ff'), ratio = ratio / 3 WHERE name <> ''",
+    "UPDATE person SET name = (SELECT MAX(label) FROM bill WHERE bill.person = person.id) WHERE id \
+     IN (SELECT person FROM bill WHERE label LIKE 'red%')",
+    "UPDATE person SET small = IFNULL(small, 0) + 1, kind = 'B' ORDER BY name DESC, id LIMIT 2",
+    "UPDATE person p SET p.code = LEFT(p.name, 2), p.number = p.number + p.id WHERE p.name <> ''",
+    "UPDATE shop.person SET note = NULL WHERE LENGTH(note) = 3",
+    "UPDATE person SET small = 1 WHERE name LIKE 'nobody%'",
+    "UPDATE person SET small = small WHERE name LIKE 'k%'",
+    "UPDATE person SET id = id + 100 WHERE name LIKE '%zebra'",
+    "UPDATE person SET small = small * 30000 + 30000 WHERE name LIKE 'k%'",
+    "UPDATE person SET name = REPEAT('x', 50) WHERE paid > 0",
+    "UPDATE person SET id = 1 WHERE name LIKE '%zebra'",
+    "UPDATE person SET big = 7 WHERE paid < 0",
+    "DELETE FROM bill WHERE label LIKE '%car' AND total > 15",
+    "DELETE FROM person WHERE name LIKE '%two%' ORDER BY id DESC LIMIT 1",
+    "DELETE FROM bill WHERE person NOT IN (SELECT id FROM person WHERE name LIKE '%a%')",
+    "DELETE FROM bill WHERE label REGEXP 'nothing'",
+];
+
+/// Changes rows of both, and compares what is left.
+pub fn agree(lab: &mut Lab) {
+    let mut wrong = Vec::new();
+    for text in WRITES {
+        for values in [None, Some(Vec::new())] {
+            let other = compare(lab, text, values).err();
+            if other.is_none() {
+                check_tables(lab, text);
+            }
+            wrong.extend(other);
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    parameters_are_bound(lab);
+    transactions_are_the_clients(lab);
+    refusals_say_why(lab);
+}
+
+fn check_tables(lab: &mut Lab, behind: &str) {
+    for table in ["person", "bill"] {
+        let text = format!("SELECT * FROM {table} ORDER BY id");
+        compare(lab, &text, None).unwrap_or_else(|wrong| panic!("behind {behind}: {wrong}"));
+    }
+}
+
+fn parameters_are_bound(lab: &mut Lab) {
+    let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
+    for (write, values) in [
+        (
+            "UPDATE person SET note = CONCAT(IFNULL(note, ''), ?), city = ?, small = ? WHERE name \
+             LIKE ?",
+            vec![text(" + 42424242"), text("Bern"), Value::Int(5), text("K%")],
+        ),
+        (
+            "UPDATE person SET paid = paid * ? WHERE born > ? AND id < ?",
+            vec![
+                Value::Double(1.5),
+                Value::Date(1970, 1, 1, 0, 0, 0, 0),
+                Value::Int(50),
+            ],
+        ),
+        (
+            "DELETE FROM person WHERE name LIKE ? AND id = ?",
+            vec![text("%zebra"), Value::Int(7)],
+        ),
+    ] {
+        check(lab, write, Some(values));
+        check_tables(lab, write);
+    }
+}
+
+fn transactions_are_the_clients(lab: &mut Lab) {
+    let write = "UPDATE person SET small = IFNULL(small, 0) + 1 WHERE name LIKE '%a%'";
+    let fails = "UPDATE person SET small = small * 30000 WHERE name LIKE '%a%'";
+    for texts in [
+        &["BEGIN", write, "ROLLBACK"][..],
+        &["BEGIN", write, fails, write, "COMMIT"],
+        &["SET autocommit = 0", write, "ROLLBACK", write, "COMMIT"],
+        &["SET autocommit = 1"],
+        &["SET completion_type = 1", write, "ROLLBACK"],
+        &["SET completion_type = 0", "COMMIT"],
+    ] {
+        for text in texts {
+            check(lab, text, None);
+            check_tables(lab, text);
+        }
+    }
+}
+
+fn refusals_say_why(lab: &mut Lab) {
+    for (text, part) in [
+        (
+            "UPDATE person SET city = LEFT(name, 3) WHERE name LIKE 'k%'",
+            "protected",
+        ),
+        (
+            "UPDATE person p JOIN bill b ON b.person = p.id SET p.small = 1 WHERE p.name LIKE 'r'",
+            "without a join",
+        ),
+        (
+            "UPDATE IGNORE person SET small = 1 WHERE name LIKE 'k%'",
+            "IGNORE",
+        ),
+        (
+            "UPDATE person SET big = big + 1, number = big WHERE name LIKE 'k%'",
+            "two statements",
+        ),
+    ] {
+        let error = lab.ours.query_drop(text).expect_err(text).to_string();
+        assert!(error.contains(part), "{error}");
+    }
+    let text = "UPDATE person SET small = 1 WHERE name LIKE 'k%'";
+    lab.ours
+        .query_drop("LOCK TABLES bill WRITE")
+        .expect("locked");
+    let error = lab.ours.query_drop(text).expect_err(text).to_string();
+    assert!(error.contains("locked"), "{error}");
+    lab.ours.query_drop("UNLOCK TABLES").expect("unlocked");
+    // What the server counts is none of the client's business.
+    let text = "UPDATE person SET small = 2 WHERE name LIKE '%a%'";
+    lab.ours.query_drop(text).expect(text);
+    lab.theirs.query_drop(text).expect(text);
+    let asked = lab.ours.query_drop("SELECT ROW_COUNT()");
+    let error = asked.expect_err("a count").to_string();
+    assert!(error.contains("ROW_COUNT"), "{error}");
+}

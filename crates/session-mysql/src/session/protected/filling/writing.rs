@@ -1,0 +1,441 @@
+//! Writes whose rows and values the finisher has computed: each row that it has changed is written
+//! by its primary key, in the client's transaction or in one of the statement's own.
+//!
+//! 1. Rows are locked when they are fetched, and the locks hold until all are written: nobody
+//!    changes what was computed from.
+//! 2. All rows are written, or none: behind an error everything is undone before the client is told
+//!    of it.
+
+use std::collections::{HashSet, VecDeque};
+
+use session_core::{Loaded, StatementError};
+use sql_plan::{ColumnId, FilledForm, FilledWrite, FinisherTables, Form, Purpose, Source};
+use wire_mysql::answer::{self, OkPacket};
+use wire_mysql::capabilities::Status;
+use wire_mysql::command::{kind, write_text};
+use wire_mysql::row::TextRow;
+use wire_mysql::{Capabilities, Malformed};
+use zeroize::Zeroizing;
+
+use super::super::errors::{refusal, without_sealed};
+use super::super::fill::{self, Written};
+use super::super::settings::Settings;
+use super::question::{self, put};
+use super::{Asked, Filling, Stage, Taken};
+use crate::finisher::{FinisherAnswer, FinisherChanges};
+use crate::refusal::Refusal;
+
+/// What the client is told once all is written.
+#[derive(Debug, Default)]
+struct Told {
+    affected_rows: u64,
+    info: Vec<u8>,
+    warning_count: u16,
+}
+
+/// A write under way.
+#[derive(Debug)]
+pub(super) struct Writing {
+    /// The statement is a transaction of its own.
+    is_own: bool,
+    /// The rows of the table as the server gave them, and how many columns these have.
+    pub(super) rows: (Vec<Vec<u8>>, usize),
+    /// Texts that write rows.
+    due: VecDeque<String>,
+    /// Whether a row that is gone is none of the proxy's business: others were deleted with it.
+    deletes: bool,
+    told: Told,
+    /// Rows of `SHOW WARNINGS`.
+    pub(super) warnings: Vec<Zeroizing<Vec<u8>>>,
+}
+
+/// What the client gets once everything is undone.
+#[derive(Debug)]
+pub(super) enum Undone {
+    /// An error of a server.
+    Payload(Vec<u8>),
+    /// One of the proxy's.
+    Refusal(Refusal),
+}
+
+impl Undone {
+    fn taken(self) -> Taken {
+        match self {
+            Self::Payload(payload) => Taken::Answers(payload),
+            Self::Refusal(refusal) => Taken::Fails(refusal),
+        }
+    }
+}
+
+fn query(text: &str) -> Vec<u8> {
+    let mut command = Vec::new();
+    write_text(kind::QUERY, text.as_bytes(), &mut command);
+    command
+}
+
+/// Whether a statement is a transaction of its own.
+fn is_alone(status: Status) -> bool {
+    status.has(Status::AUTOCOMMIT) && !status.has(Status::IN_TRANSACTION)
+}
+
+impl Writing {
+    pub(super) fn new(write: &FilledWrite, status: Status) -> Self {
+        Self {
+            is_own: is_alone(status),
+            rows: (Vec::new(), 0),
+            due: VecDeque::new(),
+            deletes: write.deletes,
+            told: Told::default(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// What begins it.
+    pub(super) fn begin(&self) -> &'static str {
+        match self.is_own {
+            true => "START TRANSACTION",
+            false => "SAVEPOINT strongroom_statement",
+        }
+    }
+
+    fn end(&self) -> &'static str {
+        match self.is_own {
+            true => "COMMIT AND NO CHAIN NO RELEASE",
+            false => "RELEASE SAVEPOINT strongroom_statement",
+        }
+    }
+
+    fn undo(&self) -> &'static str {
+        match self.is_own {
+            true => "ROLLBACK AND NO CHAIN NO RELEASE",
+            false => "ROLLBACK TO SAVEPOINT strongroom_statement",
+        }
+    }
+
+    /// The client's answer.
+    fn answer(&self, status: Status, capabilities: Capabilities) -> Vec<u8> {
+        let found = matched(&self.told.info).filter(|_| capabilities.has(Capabilities::FOUND_ROWS));
+        let status = Status(status.0 & !Status::SESSION_STATE_CHANGED);
+        let mut ok = OkPacket::new(found.unwrap_or(self.told.affected_rows), status);
+        ok.info = &self.told.info;
+        ok.warnings = self.told.warning_count;
+        let mut payload = Vec::new();
+        ok.write(answer::OK, capabilities, &mut payload);
+        payload
+    }
+}
+
+/// The 3 of `Rows matched: 3  Changed: 2  Warnings: 0`.
+fn matched(info: &[u8]) -> Option<u64> {
+    let info = std::str::from_utf8(info).ok()?;
+    let (_, rest) = info.split_once(": ")?;
+    rest.split(' ').next()?.parse().ok()
+}
+
+impl Filling {
+    /// Whether the finisher's answer is written to the server.
+    pub(in crate::session::protected) fn writes(&self) -> bool {
+        self.writing.is_some()
+    }
+
+    /// Whether it begins a transaction of its own.
+    pub(in crate::session::protected) fn begins_transaction(&self) -> bool {
+        self.writing.as_ref().is_some_and(|own| own.is_own)
+    }
+
+    /// Warnings of a write that is done.
+    pub(in crate::session::protected) fn take_warnings(&mut self) -> Vec<Zeroizing<Vec<u8>>> {
+        let writing = self.writing.as_mut();
+        writing.map_or_else(Vec::new, |own| std::mem::take(&mut own.warnings))
+    }
+
+    /// Ends a statement that fails: what it has done is undone first.
+    pub(super) fn fail(&mut self, undone: Undone) -> Taken {
+        match &self.writing {
+            None => undone.taken(),
+            Some(writing) => {
+                let command = query(writing.undo());
+                self.stage = Stage::Undoing(undone);
+                Taken::Sends(command)
+            }
+        }
+    }
+
+    /// Takes the answer to a statement of a write that has no rows.
+    pub(super) fn word(
+        &mut self,
+        payload: &[u8],
+        (capabilities, status): (Capabilities, &mut Status),
+    ) -> Result<Taken, Refusal> {
+        let is_error = payload.first() == Some(&answer::ERR);
+        if let Stage::Undoing(_) = self.stage {
+            // Behind a deadlock there is nothing left to undo.
+            if !is_error {
+                *status = OkPacket::read(payload, capabilities)?.status;
+            }
+            let stage = std::mem::replace(&mut self.stage, Stage::Waiting);
+            let Stage::Undoing(undone) = stage else {
+                return Err(Malformed.into());
+            };
+            return Ok(undone.taken());
+        }
+        if is_error {
+            let error = without_sealed(payload)?;
+            return Ok(match self.stage {
+                Stage::Writing => self.fail(Undone::Payload(error)),
+                _ => Taken::Answers(error),
+            });
+        }
+        let ok = OkPacket::read(payload, capabilities)?;
+        *status = ok.status;
+        let writing = self.writing.as_mut().ok_or(Malformed)?;
+        match std::mem::replace(&mut self.stage, Stage::Waiting) {
+            // A deadlock has ended the client's transaction, which no error tells: a savepoint
+            // would hold no lock.
+            Stage::Beginning(text, fetching) if !writing.is_own && is_alone(*status) => {
+                writing.is_own = true;
+                self.stage = Stage::Beginning(text, fetching);
+                Ok(Taken::Sends(query(writing.begin())))
+            }
+            Stage::Beginning(text, fetching) => {
+                self.stage = Stage::Fetching(fetching);
+                Ok(Taken::Sends(query(&text)))
+            }
+            Stage::Writing => {
+                let is_found = ok.affected_rows > 0 || matched(ok.info).is_some_and(|own| own > 0);
+                match is_found || writing.deletes {
+                    true => Ok(self.next()),
+                    false => Ok(self.fail(Undone::Refusal(refusal(&StatementError::defect(
+                        "a row that was locked is not there",
+                    ))))),
+                }
+            }
+            Stage::Ending => Ok(Taken::Answers(writing.answer(*status, capabilities))),
+            _ => Err(Malformed.into()),
+        }
+    }
+
+    /// Writes the next row, or ends.
+    fn next(&mut self) -> Taken {
+        let Some(writing) = &mut self.writing else {
+            return Taken::Fails(refusal(&StatementError::other_plan()));
+        };
+        match writing.due.pop_front() {
+            Some(text) => {
+                self.stage = Stage::Writing;
+                Taken::Sends(query(&text))
+            }
+            None => {
+                self.stage = Stage::Ending;
+                Taken::Sends(query(writing.end()))
+            }
+        }
+    }
+
+    /// Takes the finisher's answer.
+    pub(in crate::session::protected) fn changed(
+        &mut self,
+        answer: FinisherAnswer,
+        settings: &Settings,
+    ) -> Result<Taken, Refusal> {
+        let changes = match answer {
+            FinisherAnswer::Changed(changes) => changes,
+            FinisherAnswer::Refused(error) => {
+                return Ok(match self.refused(&error)? {
+                    Ok(payload) => self.fail(Undone::Payload(payload)),
+                    Err(refusal) => self.fail(Undone::Refusal(refusal)),
+                });
+            }
+            FinisherAnswer::Failed(error) => return Ok(self.fail(Undone::Refusal(refusal(&error)))),
+            FinisherAnswer::Described(_) | FinisherAnswer::Rows(_) => {
+                let error = StatementError::defect("the finisher answers what it was not asked");
+                return Ok(self.fail(Undone::Refusal(refusal(&error))));
+            }
+        };
+        match self.texts(&changes, settings) {
+            Err(error) => Ok(self.fail(Undone::Refusal(refusal(&error)))),
+            Ok(due) => {
+                let writing = self.writing.as_mut().ok_or(Malformed)?;
+                writing.due = due;
+                writing.told = Told {
+                    affected_rows: changes.affected_rows,
+                    info: changes.info,
+                    warning_count: changes.read.warning_count,
+                };
+                writing.warnings = changes.read.warnings;
+                writing.rows = (Vec::new(), 0);
+                Ok(self.next())
+            }
+        }
+    }
+
+    /// The texts that write what the finisher has changed.
+    fn texts(
+        &self,
+        changes: &FinisherChanges,
+        settings: &Settings,
+    ) -> Result<VecDeque<String>, StatementError> {
+        let (query, write) = written(&self.plan)?;
+        let writing = self.writing.as_ref();
+        let writing = writing.ok_or_else(StatementError::other_plan)?;
+        let other = || StatementError::defect("the finisher tells of other rows than it has");
+        let width = changes.read.columns.len();
+        let mut read = Vec::new();
+        for payload in &changes.read.rows {
+            let row = TextRow::read(payload, width).map_err(|_| other())?;
+            let mut values = row.iter();
+            let number = values.next().flatten();
+            let number = number.and_then(|own| std::str::from_utf8(own).ok()?.parse().ok());
+            let number: usize = number.ok_or_else(other)?;
+            read.push((number, values.collect::<Vec<_>>()));
+        }
+        let made = Made {
+            query,
+            write,
+            loaded: &self.plan.loaded,
+            asked: &self.asked,
+            settings,
+        };
+        let mut texts = VecDeque::new();
+        if write.deletes {
+            let left: HashSet<usize> = read.into_iter().map(|(number, _)| number).collect();
+            for (number, row) in (1..).zip(&writing.rows.0) {
+                if !left.contains(&number) {
+                    texts.push_back(made.text((row, writing.rows.1), &[])?);
+                }
+            }
+        } else {
+            for (number, values) in &read {
+                let row = number
+                    .checked_sub(1)
+                    .and_then(|own| writing.rows.0.get(own));
+                texts.push_back(made.text((row.ok_or_else(other)?, writing.rows.1), values)?);
+            }
+        }
+        if texts.len() as u64 != changes.affected_rows {
+            return Err(other());
+        }
+        if write.is_unique && texts.len() > 1 {
+            return Err(StatementError::unsupported(
+                "new values for a protected column of a unique key, which are computed for several \
+                 rows",
+            )
+            .hint("Write one row at a time."));
+        }
+        Ok(texts)
+    }
+}
+
+fn written(
+    plan: &session_core::plans::TextPlan,
+) -> Result<(&FinisherTables, &FilledWrite), StatementError> {
+    let query = super::tables_of(plan).ok_or_else(StatementError::other_plan)?;
+    let write = query.write.as_ref();
+    Ok((query, write.ok_or_else(StatementError::other_plan)?))
+}
+
+/// What a text that writes a row is made of.
+struct Made<'a> {
+    query: &'a FinisherTables,
+    write: &'a FilledWrite,
+    loaded: &'a Loaded,
+    asked: &'a Asked,
+    settings: &'a Settings,
+}
+
+impl Made<'_> {
+    /// The text for a row, as the server gave it, with the values that the finisher computed.
+    fn text(
+        &self,
+        (row, width): (&[u8], usize),
+        computed: &[Option<&[u8]>],
+    ) -> Result<String, StatementError> {
+        let other = StatementError::other_columns;
+        let row = TextRow::read(row, width).map_err(|_| other())?;
+        let row: Vec<Option<&[u8]>> = row.iter().collect();
+        let tables = &self.query.tables;
+        let before = tables[..self.write.table].iter();
+        let before: usize = before.map(|own| own.columns.len()).sum();
+        let table = tables.get(self.write.table).ok_or_else(other)?;
+        let given = |number: usize| {
+            let place = self.write.key.get(number).copied().ok_or_else(other)?;
+            let value = row.get(question::COLUMNS_BEFORE + before + place);
+            let value = value.copied().flatten().ok_or_else(other)?;
+            let column = table.columns.get(place).ok_or_else(other)?;
+            match column.sealed {
+                Some(_) => Ok(Written::Sealed(Some(value.to_vec()))),
+                None => literal(&column.form, value).map(Written::Plain),
+            }
+        };
+        fill::text_with(&self.write.write, |hole| match (&hole.source, hole.form) {
+            (Source::Locator(number), _) => given(*number),
+            (Source::Computed(number), Form::Sealed(column, Purpose::Store)) => {
+                let value = computed.get(*number).ok_or_else(other)?;
+                self.sealed(column, *value).map(Written::Sealed)
+            }
+            _ => question::filled(hole, self.asked, self.settings, self.loaded),
+        })
+    }
+
+    fn sealed(
+        &self,
+        column: ColumnId,
+        value: Option<&[u8]>,
+    ) -> Result<Option<Vec<u8>>, StatementError> {
+        let Some(value) = value else {
+            return Ok(None);
+        };
+        fill::sealed(self.loaded, column, value).map(Some)
+    }
+}
+
+/// A value of a key as a constant that finds it.
+fn literal(form: &FilledForm, value: &[u8]) -> Result<String, StatementError> {
+    let is_number = value
+        .iter()
+        .skip(1)
+        .all(|byte| byte.is_ascii_digit() || *byte == b'.')
+        && value
+            .first()
+            .is_some_and(|byte| byte.is_ascii_digit() || *byte == b'-');
+    let unwritten = |_| StatementError::defect("a key of another form");
+    let mut out = Zeroizing::default();
+    match form {
+        FilledForm::Quoted if is_number => String::from_utf8(value.to_vec()).map_err(unwritten),
+        form => {
+            put(form, value, &mut out)?;
+            String::from_utf8(out.to_vec()).map_err(unwritten)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_constants_of_their_kind() {
+        for (form, value, wanted) in [
+            (FilledForm::Quoted, &b"-12"[..], Some("-12")),
+            (FilledForm::Quoted, b"1.50", Some("1.50")),
+            (FilledForm::Quoted, b"2024-01-02", Some("'2024-01-02'")),
+            (FilledForm::Quoted, b"1 OR 1", Some("'1 OR 1'")),
+            (FilledForm::Quoted, b"1' OR 1", None),
+            (FilledForm::Bytes, b"a'", Some("x'6127'")),
+            (
+                FilledForm::Text("latin1".to_owned()),
+                b"\xe9",
+                Some("_latin1 x'e9'"),
+            ),
+        ] {
+            assert_eq!(literal(&form, value).ok().as_deref(), wanted, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn matched_rows_are_read_from_what_the_server_says() {
+        let info = b"Rows matched: 3  Changed: 2  Warnings: 0";
+        assert_eq!(matched(info), Some(3));
+        assert_eq!(matched(b""), None);
+    }
+}

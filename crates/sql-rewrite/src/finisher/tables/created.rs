@@ -1,0 +1,133 @@
+//! The statement that makes a temporary table of the finisher: as the server declares the table,
+//! as far as a text and the definitions of columns tell of it.
+
+use super::{declared, full_name};
+use crate::dialect::mysql::names;
+use crate::dialect::mysql::schema::type_name;
+use crate::{ColumnId, FilledTable, Refusal, Schema, Table};
+use sql_plan::unsupported;
+
+/// The statement that makes the temporary table.
+pub(super) fn create(
+    (table, is_written): (&Table, bool),
+    columns: &[usize],
+    schema: &Schema,
+) -> Result<String, Refusal> {
+    let keys = schema.catalogue.finisher.declared_keys.get(&table.oid);
+    let keys: Vec<(usize, String)> = keys
+        .into_iter()
+        .flatten()
+        .filter_map(|key| Some((key.columns.first()?.0, key_text(key, table, columns)?)))
+        .collect();
+    let mut parts = Vec::new();
+    for index in columns {
+        let column = &table.columns[*index];
+        let name = names::quote(&column.name);
+        let declared = declared(table, *index, schema);
+        let declared = declared.ok_or_else(|| unsupported("a column that is not known"))?;
+        let tail = &declared.tail;
+        parts.push(match column.protected {
+            Some(id) => protected(table, (*index, id), schema)?,
+            None => {
+                let collation = declared
+                    .collation
+                    .as_deref()
+                    .map_or_else(String::new, collate);
+                let numbers = " AUTO_INCREMENT";
+                let tail = match keys.iter().any(|(first, _)| first == index) {
+                    true => tail.clone(),
+                    false => tail.replace(numbers, ""),
+                };
+                format!("{name} {}{collation}{tail}", declared.type_name)
+            }
+        });
+    }
+    if is_written {
+        // No name without these letters means them, and neither does `*`.
+        parts.push(format!(
+            "{} BIGINT UNSIGNED INVISIBLE NOT NULL DEFAULT 0",
+            FilledTable::ROW
+        ));
+        parts.push(format!(
+            "{} DATETIME INVISIBLE NULL DEFAULT NULL ON UPDATE CURRENT_TIMESTAMP",
+            FilledTable::CHANGED
+        ));
+    }
+    parts.extend(keys.into_iter().map(|(_, key)| key));
+    let text = format!(
+        "CREATE TEMPORARY TABLE {} ({}) ENGINE = Aria",
+        full_name(table),
+        parts.join(", ")
+    );
+    Ok(text)
+}
+
+/// A protected column, with the type of its rule.
+fn protected(
+    table: &Table,
+    (index, id): (usize, ColumnId),
+    schema: &Schema,
+) -> Result<String, Refusal> {
+    let column = &table.columns[index];
+    let rule = schema.column(id);
+    let key = (table.schema.clone(), table.name.clone());
+    let collation = schema.catalogue.collations.get(&key);
+    let collation = collation.filter(|_| rule.logical.is_text());
+    if collation.is_some_and(|name| !name.starts_with("utf8mb4_")) {
+        return Err(unsupported(&format!(
+            "protected text {}.{} of a table with another character set than utf8mb4, in a \
+             statement that the finisher evaluates",
+            table.name, column.name
+        ))
+        .with_hint("Let the default of the table be utf8mb4."));
+    }
+    let is_binary = schema.catalogue.binary_texts.contains(&id);
+    let collation = match collation {
+        Some(_) if is_binary => " COLLATE utf8mb4_bin".to_owned(),
+        Some(name) => collate(name),
+        None => String::new(),
+    };
+    let name = names::quote(&column.name);
+    let null = if column.not_null { " NOT NULL" } else { "" };
+    let long = if schema.is_long(id) { "long" } else { "" };
+    let type_name = type_name(rule.logical);
+    Ok(format!("{name} {long}{type_name}{collation}{null}"))
+}
+
+fn collate(name: &str) -> String {
+    match name.split_once('_') {
+        Some((charset, _)) => format!(" CHARACTER SET {charset} COLLATE {name}"),
+        None => format!(" COLLATE {name}"),
+    }
+}
+
+/// A key over columns that are there: unique ones as a whole, others up to the first that is not.
+/// Values of protected columns are unique by their bytes, and not by a collation.
+fn key_text(key: &crate::DeclaredKey, table: &Table, columns: &[usize]) -> Option<String> {
+    /// Letters of a text: Aria's keys have 2,000 bytes.
+    const LETTERS_MAX: u32 = 100;
+    let is_there = |(index, _): &&(usize, Option<u32>)| columns.contains(index);
+    let is_plain = |(index, _): &(usize, Option<u32>)| table.columns[*index].protected.is_none();
+    let is_whole = key
+        .columns
+        .iter()
+        .all(|own| columns.contains(&own.0) && is_plain(own));
+    let kind = match (is_whole, key.is_primary, key.is_unique) {
+        (true, true, _) => "PRIMARY KEY".to_owned(),
+        (true, false, true) => format!("UNIQUE KEY {}", names::quote(&key.name)),
+        _ => "KEY".to_owned(),
+    };
+    let there = key.columns.iter().take_while(is_there);
+    let parts = there.map(|(index, letters)| {
+        let name = names::quote(&table.columns[*index].name);
+        match letters {
+            Some(letters) if kind == "KEY" => format!("{name}({})", letters.min(&LETTERS_MAX)),
+            Some(letters) => format!("{name}({letters})"),
+            None => name.to_string(),
+        }
+    });
+    let parts: Vec<String> = parts.collect();
+    // A part of a key over a sealed value may be too long as a declared one.
+    let first_is_plain = key.columns.first().is_some_and(is_plain);
+    (!parts.is_empty() && first_is_plain).then(|| format!("{kind} ({})", parts.join(", ")))
+}
