@@ -25,6 +25,7 @@ mod finish;
 mod finisher_operation;
 mod folded;
 mod function_calls;
+mod grouped;
 mod guards;
 mod hostile;
 mod increments;

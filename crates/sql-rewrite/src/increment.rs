@@ -49,8 +49,13 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
     };
     let dialect = analysis.dialect();
     let renamed = alias.map(|alias| dialect.fold(&alias));
-    let scope = Scope::of(vec![Relation::of_table(table, renamed)], None, dialect);
-    let (kept, computed) = part_assignments(update, table, analysis, &scope)?;
+    let scope = Scope::of(
+        vec![Relation::of_table(table, renamed, analysis.schema)],
+        None,
+        dialect,
+    );
+    let (kept, mut computed) = part_assignments(update, table, analysis, &scope)?;
+    analysis.complete_groups(&mut computed, &name)?;
     let (assignments, fetched) = lower(&computed, analysis, &scope)?;
     let mut written = assignments.iter().map(|own| own.column);
     if let Some(column) = written.find(|column| analysis.column(*column).is_checked()) {
@@ -74,6 +79,12 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
         .filter(|(_, whole)| *whole && !is_only && !changes_key(update, table, dialect))
         // Plain values are not kept with a locked row.
         .filter(|_| current.iter().all(|one| one.sealed().is_some()))
+        // Nor are values that are sealed together.
+        .filter(|_| {
+            !assignments
+                .iter()
+                .any(|own| analysis.schema.is_member(own.column))
+        })
         .and_then(|(pairs, _)| locks::unique_key(table, &pairs))
         .filter(|key| !key.is_empty());
     let write_by_key = match key {
@@ -301,6 +312,10 @@ pub(crate) fn part_assignments(
     let mut kept = Vec::new();
     let mut computed = Vec::new();
     for assignment in &update.assignments {
+        if let Some(member) = analysis.assigned_member(assignment, table)? {
+            computed.push((member, assignment.target.clone(), assignment.value.clone()));
+            continue;
+        }
         let mut attempt = analysis.clone();
         let mut changed = [assignment.clone()];
         let done = attempt.assignments(&mut changed, Some(table), scope);
@@ -385,17 +400,27 @@ fn writing(
     analysis: &mut Analysis,
 ) -> Update {
     let mut assignments = kept;
+    assignments.extend(computed_holes(computed, analysis));
+    Update {
+        assignments,
+        ..update.clone()
+    }
+}
+
+/// The assignments of computed values. Those that are sealed together are one.
+pub(crate) fn computed_holes(computed: &[Computed], analysis: &mut Analysis) -> Vec<Set> {
+    let mut assignments = Vec::new();
     for (number, (column, target, _)) in computed.iter().enumerate() {
+        if analysis.schema.holder_of(*column) != Some(*column) {
+            continue;
+        }
         let form = Form::Sealed(*column, Purpose::Store);
         assignments.push(Set {
             target: target.clone(),
             value: analysis.hole(Source::Computed(number), form),
         });
     }
-    Update {
-        assignments,
-        ..update.clone()
-    }
+    assignments
 }
 
 /// Finds the row by its locator.

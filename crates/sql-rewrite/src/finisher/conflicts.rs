@@ -137,7 +137,7 @@ impl<'s> Conflicts<'s> {
     /// Parts what the server assigns from what the finisher computes.
     fn part(&mut self, action: &DoUpdate, schema: &Schema) -> Result<(), Refusal> {
         let known_as = schema.dialect.fold(&self.name);
-        let relation = Relation::of_table(self.table, Some(known_as));
+        let relation = Relation::of_table(self.table, Some(known_as), schema);
         let scope = Scope::of(vec![relation], None, schema.dialect);
         for assignment in singles(&action.assignments)? {
             let AssignmentTarget::ColumnName(name) = &assignment.target else {
@@ -157,7 +157,11 @@ impl<'s> Conflicts<'s> {
                 assignments: vec![tried],
                 ..self.update.clone()
             };
-            let parted = part_assignments(&update, self.table, &Analysis::new(schema), &scope);
+            let analysis = Analysis::new(schema);
+            let parted = part_assignments(&update, self.table, &analysis, &scope);
+            if let Ok((_, computed)) = &parted {
+                analysis.refuse_members(computed.iter().map(|(column, ..)| *column))?;
+            }
             match parted {
                 Ok((kept, _)) if !kept.is_empty() => self.kept.push(assignment),
                 Ok((_, computed)) => self.computed.extend(computed),

@@ -179,10 +179,11 @@ impl<'s> Part<'s> {
         let (mut kept, mut computed) = (Vec::new(), Vec::new());
         if let Statement::Update(update) = statement {
             let name = target.known_as(schema.dialect);
-            let relation = Relation::of_table(target.table, Some(name));
+            let relation = Relation::of_table(target.table, Some(name), schema);
             let scope = Scope::of(vec![relation], None, schema.dialect);
             let analysis = Analysis::new(schema);
             (kept, computed) = part_assignments(update, target.table, &analysis, &scope)?;
+            analysis.refuse_members(computed.iter().map(|(column, ..)| *column))?;
         }
         if has_query(returning) || has_query(&kept) {
             return Err(unsupported(

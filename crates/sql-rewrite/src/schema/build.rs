@@ -17,6 +17,7 @@ mod checks;
 mod closed;
 mod columns;
 pub(crate) mod fitting;
+mod groups;
 mod guards;
 
 pub use closed::SeenColumns;
@@ -75,6 +76,7 @@ impl Schema {
         building.read_columns(&answers[2]);
         building.read_parents(&answers[4]);
         building.apply_rules();
+        building.form_groups();
         building.close_tables(seen);
         building.read_indexes(&answers[3]);
         building.read_guards(&answers[5]);
@@ -285,6 +287,12 @@ impl<'a> Building<'a> {
         if let Some(problem) = problem {
             self.error(name, column, problem);
         }
+        let form = SealedForm::of(rule);
+        let group = rule.group.as_deref();
+        let group = group.map(|own| self.schema.group_number((&name.0, &name.1), own));
+        if group.is_some() {
+            not_null = rule.not_null;
+        }
         let own_domain = || format!("column:{}.{}.{column}", name.0, name.1);
         let mut rules = self.rules.table(&name.0, &name.1).into_iter().flatten();
         let are_in_table = rules.any(|(_, rule)| !rule.checks.is_empty());
@@ -296,7 +304,7 @@ impl<'a> Building<'a> {
             logical,
             mode: rule.mode,
             domain: rule.domain.clone().unwrap_or_else(own_domain),
-            form: SealedForm::of(rule),
+            form: SealedForm { group, ..form },
             draws: rule.default.as_deref().and_then(Draws::parse),
             default,
             not_null,

@@ -56,6 +56,7 @@ impl Atom {
             Source::Literal(Literal::Text(text)) => Self::of_text(text),
             Source::Literal(_)
             | Source::Calculated(..)
+            | Source::Members(_)
             | Source::Computed(_)
             | Source::Locator(_) => Self::Other,
         }
@@ -193,6 +194,7 @@ impl<'s> Labels<'s> {
     /// A value is stored in a column. One with check constraints takes what was checked for it:
     /// what was sealed to be stored there, or is there already.
     pub fn store(&mut self, given: &Label, target: &Label) -> Result<(), Doubt> {
+        super::groups::check_stored(given, target, self)?;
         self.meet(given, target)?;
         let Some(column) = target.sealed else {
             return Ok(());

@@ -4,6 +4,7 @@
 use column_value::LogicalType;
 
 mod checked;
+mod groups;
 mod mysql;
 mod sequences;
 mod skip_locked;

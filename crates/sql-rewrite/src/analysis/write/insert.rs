@@ -77,6 +77,7 @@ impl Analysis<'_> {
                 *columns = names(table, given, self.dialect());
             }
             self.add_defaults(table, columns, source)?;
+            self.group_rows(table, columns, source.as_deref_mut())?;
         }
         match on {
             None => {}
@@ -316,7 +317,7 @@ impl Analysis<'_> {
         // Names without a table mean the table: those of `excluded` must be qualified.
         let around = Scope::of(vec![excluded], outer, self.dialect());
         let scope = Scope::of(vec![relation.clone()], Some(&around), self.dialect());
-        self.assignments(assignments, table, &scope)?;
+        self.all_assignments(assignments, table, &scope)?;
         match selection {
             Some(condition) => self.plain(condition, &scope),
             None => Ok(()),

@@ -45,7 +45,11 @@ fn modify(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite, R
     let dialect = analysis.dialect();
     let renamed = alias.as_ref().map(|alias| dialect.fold(&alias.name));
     let name = renamed.clone().unwrap_or_else(|| table.name.clone());
-    let scope = Scope::of(vec![Relation::of_table(table, renamed)], None, dialect);
+    let scope = Scope::of(
+        vec![Relation::of_table(table, renamed, analysis.schema)],
+        None,
+        dialect,
+    );
     let (kept, computed) = part_assignments(update, table, analysis, &scope)?;
     check_order(update, analysis)?;
     let mut columns = Vec::new();
