@@ -13,7 +13,7 @@ use crate::analysis::fetched::Fetched;
 use crate::analysis::lower::Lowering;
 use crate::analysis::meeting::Meetings;
 use crate::analysis::template;
-use crate::analysis::{Analysis, Relation, Scope, output_list};
+use crate::analysis::{Analysis, Scope, output_list};
 use crate::dialect::marks;
 use crate::walk;
 use crate::{
@@ -49,22 +49,11 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
     };
     let dialect = analysis.dialect();
     let renamed = alias.map(|alias| dialect.fold(&alias));
-    let scope = Scope::of(
-        vec![Relation::of_table(table, renamed, analysis.schema)],
-        None,
-        dialect,
-    );
+    let scope = Scope::of_table(table, renamed, analysis.schema);
     let (kept, mut computed) = part_assignments(update, table, analysis, &scope)?;
     analysis.complete_groups(&mut computed, &name)?;
     let (assignments, fetched) = lower(&computed, analysis, &scope)?;
-    let mut written = assignments.iter().map(|own| own.column);
-    if let Some(column) = written.find(|column| analysis.column(*column).is_checked()) {
-        return Err(refuse(format!(
-            "protected column {} has check constraints, which a computed value is not checked by \
-             here",
-            analysis.title(column)
-        )));
-    }
+    check_unchecked(&assignments, analysis)?;
     let current = fetched.iter().map(current).collect::<Result<Vec<_>, _>>()?;
     let (mut read, read_outputs) = reading(update, &name, fetched, analysis)?;
     let lock_pairs = conditions(&mut read, table, analysis);
@@ -77,14 +66,9 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
     // By its key, the row is found only where nothing else is asked of it.
     let key = lock_pairs
         .filter(|(_, whole)| *whole && !is_only && !changes_key(update, table, dialect))
-        // Plain values are not kept with a locked row.
+        // Plain values are not kept with a locked row, nor those that are sealed together.
         .filter(|_| current.iter().all(|one| one.sealed().is_some()))
-        // Nor are values that are sealed together.
-        .filter(|_| {
-            !assignments
-                .iter()
-                .any(|own| analysis.schema.is_member(own.column))
-        })
+        .filter(|_| !has_members(&assignments, analysis))
         .and_then(|(pairs, _)| locks::unique_key(table, &pairs))
         .filter(|key| !key.is_empty());
     let write_by_key = match key {
@@ -113,6 +97,25 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
         }),
         effects: effects(table, analysis),
     })
+}
+
+/// Refuses to compute values of columns with check constraints, which the proxy does not evaluate.
+fn check_unchecked(assignments: &[Assignment], analysis: &Analysis) -> Result<(), Refusal> {
+    let mut written = assignments.iter().map(|own| own.column);
+    match written.find(|column| analysis.column(*column).is_checked()) {
+        None => Ok(()),
+        Some(column) => Err(refuse(format!(
+            "protected column {} has check constraints, which a computed value is not checked by \
+             here",
+            analysis.title(column)
+        ))),
+    }
+}
+
+/// Whether a column that is written is sealed with others.
+fn has_members(assignments: &[Assignment], analysis: &Analysis) -> bool {
+    let mut written = assignments.iter().map(|own| own.column);
+    written.any(|column| analysis.schema.is_member(column))
 }
 
 /// Whether the statement may change the key of the row.

@@ -207,6 +207,14 @@ impl Resolved {
     }
 }
 
+impl Scope<'static> {
+    /// A table alone, under its own name or an alias.
+    pub fn of_table(table: &Table, alias: Option<String>, schema: &Schema) -> Self {
+        let relation = Relation::of_table(table, alias, schema);
+        Self::of(vec![relation], None, schema.dialect)
+    }
+}
+
 impl<'o> Scope<'o> {
     /// Relations beside each other.
     pub fn of(relations: Vec<Relation>, outer: Option<&'o Scope<'o>>, dialect: Dialect) -> Self {

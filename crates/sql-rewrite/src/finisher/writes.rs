@@ -17,7 +17,7 @@ use sqlparser::ast::{
 use super::legs::select_of;
 use super::rows::cast_constant;
 use super::{Prepared, arrays};
-use crate::analysis::{Analysis, Constant, Outputs, Relation, Scope, output_list};
+use crate::analysis::{Analysis, Constant, Outputs, Scope, output_list};
 use crate::dialect::marks;
 use crate::dialect::postgres::finisher;
 use crate::increment::{
@@ -38,8 +38,7 @@ pub(crate) fn of_update(update: &Update, schema: &Schema) -> Result<Plan, Refusa
         ));
     }
     let known_as = Some(target.known_as(schema.dialect));
-    let relation = Relation::of_table(target.table, known_as, schema);
-    let scope = Scope::of(vec![relation], None, schema.dialect);
+    let scope = Scope::of_table(target.table, known_as, schema);
     let analysis = Analysis::new(schema);
     let (kept, mut computed) = part_assignments(update, target.table, &analysis, &scope)?;
     analysis.complete_groups(&mut computed, &target.known_as(schema.dialect))?;

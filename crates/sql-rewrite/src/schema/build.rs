@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{
     Answer, Column, ColumnChecks, Enums, ProtectedColumn, QUERIES, RelationKind, Schema,
-    SchemaError, SealedForm, SessionFacts, Table, views,
+    SchemaError, SessionFacts, Table, views,
 };
 use crate::dialect::lexeme::{lower, names_word};
 use crate::dialect::postgres::{extensions, table_checks, text_search};
@@ -287,12 +287,7 @@ impl<'a> Building<'a> {
         if let Some(problem) = problem {
             self.error(name, column, problem);
         }
-        let form = SealedForm::of(rule);
-        let group = rule.group.as_deref();
-        let group = group.map(|own| self.schema.group_number((&name.0, &name.1), own));
-        if group.is_some() {
-            not_null = rule.not_null;
-        }
+        let form = self.form(name, rule);
         let own_domain = || format!("column:{}.{}.{column}", name.0, name.1);
         let mut rules = self.rules.table(&name.0, &name.1).into_iter().flatten();
         let are_in_table = rules.any(|(_, rule)| !rule.checks.is_empty());
@@ -304,10 +299,10 @@ impl<'a> Building<'a> {
             logical,
             mode: rule.mode,
             domain: rule.domain.clone().unwrap_or_else(own_domain),
-            form: SealedForm { group, ..form },
+            form,
             draws: rule.default.as_deref().and_then(Draws::parse),
             default,
-            not_null,
+            not_null: form.group.map_or(not_null, |_| rule.not_null),
             checks: ColumnChecks {
                 own: checks,
                 are_in_table,

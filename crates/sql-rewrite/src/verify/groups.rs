@@ -57,23 +57,11 @@ pub(super) fn check_unused(label: &Label, labels: &Labels) -> Result<(), Doubt> 
 /// A column by its name: one whose values are elsewhere is not read.
 pub(super) fn check_read(label: &Label, labels: &Labels) -> Result<(), Doubt> {
     match label.sealed {
-        Some(sealed) if labels.schema.holder_of(sealed.column) != Some(sealed.column) => {
-            Err(Doubt(format!(
-                "{} is read where it is always NULL",
-                labels.title(sealed)
-            )))
-        }
+        Some(sealed) if labels.is_elsewhere(label) => Err(Doubt(format!(
+            "{} is read where it is always NULL",
+            labels.title(sealed)
+        ))),
         _ => Ok(()),
-    }
-}
-
-/// A column whose values are elsewhere gets NULL.
-pub(super) fn check_stored(given: &Label, target: &Label, labels: &Labels) -> Result<(), Doubt> {
-    match check_read(target, labels).is_ok() || *given == Label::null() {
-        true => Ok(()),
-        false => Err(Doubt(
-            "a value would be stored in a column whose values are sealed into another".to_owned(),
-        )),
     }
 }
 

@@ -76,8 +76,7 @@ impl Analysis<'_> {
             if let (true, Some(given)) = (columns.is_empty(), given) {
                 *columns = names(table, given, self.dialect());
             }
-            self.add_defaults(table, columns, source)?;
-            self.group_rows(table, columns, source.as_deref_mut())?;
+            self.complete(table, columns, source)?;
         }
         match on {
             None => {}
@@ -243,6 +242,17 @@ impl Analysis<'_> {
             ))
             .with_hint("Insert into the table itself.")),
         }
+    }
+
+    /// Adds what the server does not know, and seals together what is sealed together.
+    fn complete(
+        &mut self,
+        table: &Table,
+        columns: &mut Vec<ObjectName>,
+        source: &mut Option<Box<Query>>,
+    ) -> Result<(), Refusal> {
+        self.add_defaults(table, columns, source)?;
+        self.group_rows(table, columns, source.as_deref_mut())
     }
 
     /// Protected columns that the statement leaves out, and that have a default.

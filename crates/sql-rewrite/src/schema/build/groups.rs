@@ -1,8 +1,19 @@
 //! Groups of protected columns, as the server has their columns.
 
-use super::Building;
+use super::{Building, Name};
+use crate::ColumnRule;
+use crate::schema::SealedForm;
 
 impl Building<'_> {
+    /// What a rule says of the form of its values, and of those that they are sealed with.
+    pub(super) fn form(&mut self, name: &Name, rule: &ColumnRule) -> SealedForm {
+        let group = rule.group.as_deref();
+        SealedForm {
+            group: group.map(|own| self.schema.group_number((&name.0, &name.1), own)),
+            ..SealedForm::of(rule)
+        }
+    }
+
     /// Finds the members of all groups. Who says NOT NULL is the rule: the server has it of the
     /// first member, if any member is.
     pub(super) fn form_groups(&mut self) {
