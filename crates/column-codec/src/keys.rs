@@ -8,7 +8,7 @@ use crate::order::Scale;
 use crate::spec::{ColumnSpec, Mode};
 
 /// Salt of every derivation, for domain separation.
-const SALT: &[u8] = b"strongroom column keys 2";
+pub(crate) const SALT: &[u8] = b"strongroom column keys 2";
 
 /// The purpose of a key.
 #[derive(Clone, Copy)]
@@ -30,7 +30,7 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
-    fn code(self) -> u8 {
+    pub(crate) fn code(self) -> u8 {
         match self {
             Self::DeterministicMac => 1,
             Self::DeterministicStream => 2,
@@ -64,10 +64,7 @@ pub(crate) fn derive(
         // others: with another key they do not open either.
         info.extend(spec.pad.step().to_be_bytes());
     }
-    let mut scope = |name: &str| {
-        info.extend((name.len() as u64).to_be_bytes());
-        info.extend(name.as_bytes());
-    };
+    let mut scope = |name: &str| append_name(name, &mut info);
     match &spec.domain {
         Some(domain) if spec.mode != Mode::Random => {
             scope("domain");
@@ -80,6 +77,12 @@ pub(crate) fn derive(
         }
     }
     derive_key(root, SALT, &info)
+}
+
+/// Appends a name behind its length, so that no two names run together.
+pub(crate) fn append_name(name: &str, info: &mut Vec<u8>) {
+    info.extend((name.len() as u64).to_be_bytes());
+    info.extend(name.as_bytes());
 }
 
 impl Mode {

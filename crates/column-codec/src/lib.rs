@@ -10,6 +10,8 @@
 //! | [`Mode::Equality`], [`EqualityForm::Compact`] | a number of 8 bytes, encrypted by FF1 |
 //! | [`Mode::Order`] | header, digits whose byte order is that of the values, 8 bytes of AES-CMAC |
 //!
+//! A [`GroupCodec`] seals the values of several columns of a row together.
+//!
 //! Invariants:
 //! 1. No key serves two purposes: it is derived from mode, key version, class of values, and domain
 //!    or column. So a sealed value opens in no other column, unless both share a domain.
@@ -21,6 +23,7 @@
 mod canonical;
 mod codec;
 mod compact;
+mod group;
 mod keys;
 mod layout;
 mod order;
@@ -31,5 +34,6 @@ pub use canonical::append_equal;
 pub use codec::{Codec, OpenError, SealError};
 pub use column_value::{EqualityForm, Pad};
 pub use crypto::value::{VALUE_NONCE_SIZE, ValueNonce};
+pub use group::{GROUP_MEMBERS_MAX, GroupCodec, GroupSpec};
 pub use layout::{CHECK_MARK_SIZE, HEADER_SIZE, KEY_VERSION, KEY_VERSION_MAX, Layout, may_begin};
 pub use spec::{ColumnSpec, Mode, SpecError};

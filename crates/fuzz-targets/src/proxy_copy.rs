@@ -17,6 +17,7 @@ pub fn run(bytes: &[u8]) {
     let columns = (0..input.byte() % 4).map(|number| Column {
         name: format!("c{number}"),
         is_protected: number % 2 == 0,
+        is_kept: false,
     });
     let columns = columns.collect();
     let flags = input.byte();
@@ -60,7 +61,7 @@ fn turned(format: &CopyFormat, layout: &Layout, pieces: &[&[u8]]) -> Turned {
     let mut keep = |field: usize, content: &[u8], out: &mut Vec<u8>| {
         contents.push((field, content.to_vec()));
         out.extend_from_slice(content);
-        Ok::<(), ValueError>(())
+        Ok::<bool, ValueError>(true)
     };
     let mut out = Vec::new();
     let mut stream = Stream::new(format, layout.clone()).expect("all marks are one byte");

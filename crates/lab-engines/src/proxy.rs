@@ -42,7 +42,7 @@ pub(crate) struct Variant {
 
 const ALL_COLUMNS: &str = include_str!("../../../examples/tpcc-columns/100.toml");
 
-pub(crate) const VARIANTS: [Variant; 7] = [
+pub(crate) const VARIANTS: [Variant; 8] = [
     Variant {
         suffix: "",
         rules: None,
@@ -86,6 +86,16 @@ pub(crate) const VARIANTS: [Variant; 7] = [
         guards: true,
         protocol: "postgres",
         words: "all of TPC-C's columns encrypted, keys and ids in compact equality",
+    },
+    Variant {
+        suffix: "-100-groups",
+        rules: Some(include_str!(
+            "../../../examples/tpcc-columns/100-groups.toml"
+        )),
+        guards: true,
+        protocol: "postgres",
+        words: "all of TPC-C's columns encrypted, keys and ids in compact equality, columns that \
+                are written once sealed together",
     },
     Variant {
         suffix: "-20-sensitive",

@@ -26,6 +26,7 @@ mod finish;
 mod finisher_operation;
 mod folded;
 mod function_calls;
+mod grouped;
 mod guards;
 mod hostile;
 mod increments;

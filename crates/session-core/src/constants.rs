@@ -161,6 +161,67 @@ pub fn store<F: ValueFormat>(
     Ok(())
 }
 
+/// Seals values that were computed for columns of a row. Those that are sealed together are one,
+/// in the place of the column that has it.
+///
+/// # Errors
+/// One is no value of its column.
+pub fn seal_computed<F: ValueFormat>(
+    loaded: &Loaded,
+    columns: &[ColumnId],
+    mut values: Vec<Option<Value>>,
+    context: &TextContext,
+) -> Result<Vec<Option<Box<[u8]>>>, ValueError> {
+    let mut sealed: Vec<Option<Box<[u8]>>> = Vec::with_capacity(columns.len());
+    for (place, column) in columns.iter().enumerate() {
+        let mut out = Vec::new();
+        let has_value = match loaded.schema.group_of(*column) {
+            None => match &values[place] {
+                Some(value) => {
+                    store::<F>(loaded, *column, value, context, &mut out).map(|()| true)?
+                }
+                None => false,
+            },
+            Some(group) if group.holder() == Some(*column) => {
+                let place = |own: &ColumnId| columns.iter().position(|column| column == own);
+                let members = group.members.iter();
+                let members: Vec<Option<Value>> = members
+                    .map(|own| place(own).and_then(|place| values[place].take()))
+                    .collect();
+                seal_together(loaded, *column, &members, &mut out)?
+            }
+            Some(_) => false,
+        };
+        sealed.push(has_value.then(|| out.into_boxed_slice()));
+    }
+    Ok(sealed)
+}
+
+/// Seals the values of the members of a group, in their order. False: NULL stands for them.
+///
+/// That is so where all are NULL, and where one is that must not be: the column that has the values
+/// is NOT NULL then, and the server refuses the row where it would refuse it in clear.
+///
+/// # Errors
+/// One is no value of its column.
+pub fn seal_together(
+    loaded: &Loaded,
+    holder: ColumnId,
+    values: &[Option<Value>],
+    out: &mut Vec<u8>,
+) -> Result<bool, ValueError> {
+    let group = loaded.schema.group_of(holder);
+    let members = group.map(|own| own.members.as_slice()).unwrap_or_default();
+    let mut lacking = values.iter().zip(members);
+    let lacks = |(value, id): (&Option<Value>, &ColumnId)| {
+        value.is_none() && loaded.schema.column(*id).not_null
+    };
+    if values.iter().all(Option::is_none) || lacking.any(lacks) {
+        return Ok(false);
+    }
+    loaded.sealer.seal_group(holder, values, out).map(|()| true)
+}
+
 /// A value that is compared with those of a type: a moment and a time of the clock stand to each
 /// other as the clock of the session shows them, and only between equal types by what is stored.
 ///

@@ -187,11 +187,19 @@ pub fn cells<'a, F: ValueFormat>(
         }
         cells.push(
             match (program.want(number), column.sealed, column.logical) {
+                // Whether it is NULL, only its content says.
+                (Want::Raw, Some(id), _) if plan.loaded.schema.is_member(id) => {
+                    let value = plan.loaded.sealer.open(id, bytes);
+                    let unopened = |_| StatementError::unopened(plan.loaded.schema.column(id));
+                    value
+                        .map_err(unopened)?
+                        .map_or(Cell::Null, |_| Cell::Raw(bytes))
+                }
                 (Want::Raw, ..) | (_, None, None) => Cell::Raw(bytes),
                 (Want::Value, Some(id), _) => {
                     let value = plan.loaded.sealer.open(id, bytes);
-                    let unopened = || StatementError::unopened(plan.loaded.schema.column(id));
-                    Cell::Value(value.ok_or_else(unopened)?)
+                    let unopened = |_| StatementError::unopened(plan.loaded.schema.column(id));
+                    value.map_err(unopened)?.map_or(Cell::Null, Cell::Value)
                 }
                 (Want::Value, None, Some(logical)) => {
                     Cell::Value(column.format.read(bytes, logical, context)?)
@@ -215,8 +223,9 @@ fn total<F: ValueFormat>(
         let Some(sealed) = element.map_err(|_| unopened())? else {
             continue;
         };
-        let value = plan.loaded.sealer.open(id, sealed).ok_or_else(unopened)?;
-        aggregate.add(Some(&value))?;
+        let value = plan.loaded.sealer.open(id, sealed);
+        let value = value.map_err(|_| unopened())?;
+        aggregate.add(value.as_ref())?;
         *gathered += 1;
     }
     Ok(aggregate.finish()?)

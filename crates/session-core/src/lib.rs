@@ -41,7 +41,9 @@ mod watch;
 pub mod wiped;
 
 pub use calculated::{calculated_of_constants, no_parameter};
-pub use constants::{check_size, seal, seal_literal, store};
+pub use constants::{
+    check_size, read_literal, seal, seal_computed, seal_literal, seal_together, store,
+};
 pub use database::Database;
 pub use fetch::{FetchedColumn, cells, fetch_formats, finish_at, program, subject, unfinished};
 pub use inputs::{Inputs, Parameter, SealedKeys};
@@ -50,7 +52,7 @@ pub use locked_rows::{LockedRead, LockedRows, RowName, SealedColumns, may_change
 pub use modify::{Changed, Changes, Computation, Sealed, modification};
 pub use outbox::Outbox;
 pub use protection::{CHECK_INTERVAL, Freshness, OffersFinisher, Protection, Reading};
-pub use sealing::{Root, Sealer, unopened};
+pub use sealing::{OpenedGroup, Root, Sealer, Unopened, unopened};
 pub use statement_error::{Fault, StatementError};
 pub use statements::{BoundConstants, Statement, UnboundConstants};
 pub use value_format::{CutShort, ValueFormat};

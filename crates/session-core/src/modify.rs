@@ -7,7 +7,7 @@ use finish::{Cell, Limits, Names, Ready, Row};
 use semantics_postgres::{TextContext, assign, check_assignment};
 use sql_plan::{ColumnId, Current, Plan, ReadModifyWrite};
 
-use crate::constants::store;
+use crate::constants::seal_computed;
 use crate::inputs::Inputs;
 use crate::loaded::Loaded;
 use crate::locked_rows::{RowName, SealedColumns};
@@ -80,11 +80,8 @@ impl Computation {
                 (_, None) => Cell::Null,
                 (Current::Sealed(column), Some(sealed)) => {
                     let value = loaded.sealer.open(column, sealed);
-                    Cell::Value(
-                        value.ok_or_else(|| {
-                            StatementError::unopened(loaded.schema.column(column))
-                        })?,
-                    )
+                    let unopened = |_| StatementError::unopened(loaded.schema.column(column));
+                    value.map_err(unopened)?.map_or(Cell::Null, Cell::Value)
                 }
                 (Current::Plain(logical), Some(bytes)) => {
                     Cell::Value(format.read(bytes, logical, context)?)
@@ -102,12 +99,11 @@ impl Computation {
                 return Ok(None);
             };
             let to = loaded.schema.column(*column).logical;
-            let value = assign(value, from, to, context)?;
-            let mut sealed = Vec::new();
-            store::<F>(loaded, *column, &value, context, &mut sealed)?;
-            Ok(Some(sealed.into_boxed_slice()))
+            assign(value, from, to, context).map(Some)
         });
-        Ok(values.collect::<Result<_, ValueError>>()?)
+        let values = values.collect::<Result<Vec<_>, ValueError>>()?;
+        let columns: Vec<ColumnId> = self.values.iter().map(|(_, column)| *column).collect();
+        Ok(seal_computed::<F>(loaded, &columns, values, context)?)
     }
 
     /// The computed columns with these values.

@@ -430,7 +430,7 @@ impl Protection {
             fingerprint,
             forgets,
         } = reading;
-        let sealer = self.root.sealer(&schema.protected);
+        let sealer = self.root.sealer(&schema);
         let sealer = Arc::new(sealer.map_err(|error| StatementError::rules(error.to_string()))?);
         let mut databases = self.lock();
         let known = self.known(&mut databases, database);

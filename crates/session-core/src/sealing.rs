@@ -2,11 +2,14 @@
 
 use std::cell::RefCell;
 
-use column_codec::{Codec, ColumnSpec, SealError, SpecError, VALUE_NONCE_SIZE, ValueNonce};
+use column_codec::{
+    Codec, ColumnSpec, GroupCodec, GroupSpec, SealError, SpecError, VALUE_NONCE_SIZE, ValueNonce,
+};
 use column_value::{Value, ValueError};
 use crypto::secret::Key;
 use sql_plan::{ColumnId, Purpose};
-use sql_rewrite::ProtectedColumn;
+use sql_rewrite::{ProtectedColumn, Schema};
+use sqlstate::SqlState;
 
 /// The key that all others are derived from.
 pub struct Root(Key);
@@ -17,14 +20,35 @@ impl Root {
         Self(key)
     }
 
-    /// What seals and opens the values of these columns.
+    /// What seals and opens the values of the columns of a schema.
     ///
     /// # Errors
     /// A rule that cannot be kept.
-    pub fn sealer(&self, columns: &[ProtectedColumn]) -> Result<Sealer, SpecError> {
-        let specs: Vec<ColumnSpec> = columns.iter().map(spec).collect();
+    pub fn sealer(&self, schema: &Schema) -> Result<Sealer, SpecError> {
+        let specs: Vec<ColumnSpec> = schema.protected.iter().map(spec).collect();
         let codec = Codec::new(&self.0, &specs)?;
-        Ok(Sealer { codec })
+        let groups = schema.catalogue.groups.iter();
+        let groups = groups.map(|group| GroupSpec {
+            table: format!("{}.{}", group.schema, group.table),
+            name: group.name.clone(),
+            members: group
+                .members
+                .iter()
+                .map(|own| specs[own.0 as usize].clone())
+                .collect(),
+        });
+        let groups: Vec<GroupSpec> = groups.collect();
+        let mut places = vec![None; specs.len()];
+        for (number, group) in schema.catalogue.groups.iter().enumerate() {
+            for (place, member) in group.members.iter().enumerate() {
+                places[member.0 as usize] = Some((number, place));
+            }
+        }
+        Ok(Sealer {
+            codec,
+            groups: GroupCodec::new(&self.0, &groups),
+            places,
+        })
     }
 }
 
@@ -50,7 +74,22 @@ fn spec(column: &ProtectedColumn) -> ColumnSpec {
 /// Seals and opens values of the columns of one schema. Holds keys.
 pub struct Sealer {
     codec: Codec,
+    groups: GroupCodec,
+    /// Of each column that is sealed with others: the group, and its place among the members.
+    places: Vec<Option<(usize, usize)>>,
 }
+
+/// The values that were sealed together and opened last.
+#[derive(Default)]
+pub struct OpenedGroup {
+    group: Option<usize>,
+    sealed: Vec<u8>,
+    values: Vec<Option<Value>>,
+}
+
+/// Bytes that were not sealed for their column.
+#[derive(Clone, Copy, Debug)]
+pub struct Unopened;
 
 impl Sealer {
     /// Appends the sealed value.
@@ -77,10 +116,72 @@ impl Sealer {
         })
     }
 
-    /// Opens a sealed value. None: the bytes were not sealed for this column.
+    /// Appends the sealed value of the members of the group that a column is of, in their order.
+    ///
+    /// # Errors
+    /// A value that its column cannot have, or the members are not known.
+    pub fn seal_group(
+        &self,
+        column: ColumnId,
+        values: &[Option<Value>],
+        out: &mut Vec<u8>,
+    ) -> Result<(), ValueError> {
+        let Some((group, _)) = self.places[column.0 as usize] else {
+            return Err(ValueError {
+                sqlstate: SqlState::FEATURE_NOT_SUPPORTED,
+                message: "columns are sealed together whose table is not known yet: send the \
+                          statement again"
+                    .to_owned(),
+            });
+        };
+        let sealed = self.groups.seal(group, values, fresh_nonce(), out);
+        sealed.map_err(|error| ValueError {
+            sqlstate: error.sqlstate(),
+            message: error.to_string(),
+        })
+    }
+
+    /// The same as [`Self::open`] for the values of a row. Columns that are sealed together have
+    /// one value, which is opened once.
+    ///
+    /// # Errors
+    /// The bytes were not sealed for this column.
     #[inline]
-    pub fn open(&self, column: ColumnId, sealed: &[u8]) -> Option<Value> {
-        self.codec.open(column.0 as usize, sealed).ok()
+    pub fn open_in_row(
+        &self,
+        column: ColumnId,
+        sealed: &[u8],
+        opened: &mut OpenedGroup,
+    ) -> Result<Option<Value>, Unopened> {
+        let Some((group, place)) = self.places[column.0 as usize] else {
+            return self.open(column, sealed);
+        };
+        if opened.group != Some(group) || opened.sealed != sealed {
+            opened.values = self.groups.open(group, sealed).map_err(|_| Unopened)?;
+            opened.group = Some(group);
+            opened.sealed.clear();
+            opened.sealed.extend_from_slice(sealed);
+        }
+        Ok(opened.values.get(place).cloned().flatten())
+    }
+
+    /// Opens a sealed value. None: it is NULL, among values that were sealed together.
+    ///
+    /// # Errors
+    /// The bytes were not sealed for this column.
+    #[inline]
+    pub fn open(&self, column: ColumnId, sealed: &[u8]) -> Result<Option<Value>, Unopened> {
+        match self.places[column.0 as usize] {
+            None => {
+                let opened = self.codec.open(column.0 as usize, sealed);
+                opened.map(Some).map_err(|_| Unopened)
+            }
+            Some((group, place)) => {
+                let opened = self.groups.open(group, sealed);
+                let mut values = opened.map_err(|_| Unopened)?;
+                Ok(values.get_mut(place).and_then(Option::take))
+            }
+        }
     }
 }
 

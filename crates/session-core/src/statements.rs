@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use column_value::{LogicalType, Value, ValueError};
 use finish::{Constants, Elements};
+use semantics_postgres::assign;
 use sql_plan::{ColumnId, Form, Hole, Literal, ParameterType, Purpose, Source};
 use sqlstate::SqlState;
 
 use crate::calculated::calculated;
-use crate::constants::{check_size, read_literal, seal, seal_literal};
+use crate::constants::{check_size, read_literal, seal, seal_literal, seal_together};
 use crate::inputs::{Inputs, SealedKeys};
 use crate::plans::{ServerStatement, TextPlan};
 use crate::statement_error::StatementError;
@@ -111,6 +112,9 @@ impl Statement {
             (Source::Parameter(_) | Source::Literal(_), Form::SealedArray(column, purpose)) => {
                 self.seal_array(&hole.source, (column, purpose), inputs, out)
             }
+            (Source::Members(members), Form::Sealed(column, Purpose::Store)) => {
+                self.seal_members(members, column, inputs, out)
+            }
             (Source::Computed(number), _) => {
                 let Some(sealed) = inputs.computed.get(*number).and_then(Option::as_deref) else {
                     return Ok(false);
@@ -127,10 +131,41 @@ impl Statement {
             }
             (Source::Literal(_) | Source::Calculated(..), Form::Plain)
             | (Source::Calculated(..), Form::SealedArray(..))
+            | (Source::Members(_), _)
             | (Source::Locator(_), Form::Sealed(..) | Form::SealedArray(..)) => {
                 unreachable!("a plain literal stands in the text; the others are in no plan")
             }
         }
+    }
+
+    /// Writes the sealed value of a group. False: it is NULL.
+    fn seal_members<F: ValueFormat>(
+        &self,
+        members: &[Source],
+        holder: ColumnId,
+        inputs: &Inputs<'_, F>,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, ValueError> {
+        let loaded = &*self.plan.loaded;
+        let group = loaded.schema.group_of(holder);
+        let columns = group.map(|own| own.members.as_slice()).unwrap_or_default();
+        let mut values = Vec::with_capacity(members.len());
+        for (source, column) in members.iter().zip(columns) {
+            let logical = loaded.schema.column(*column).logical;
+            let (value, from) = match source {
+                Source::Calculated(value, _) => {
+                    let constants = BoundConstants {
+                        statement: self,
+                        inputs,
+                    };
+                    calculated(value, &constants, inputs.context)?
+                }
+                source => self.constant(source, logical, inputs)?,
+            };
+            let value = value.map(|value| assign(value, from, logical, inputs.context));
+            values.push(value.transpose()?);
+        }
+        seal_together(loaded, holder, &values, out)
     }
 
     /// Writes an array of sealed values. False: it is NULL.
@@ -248,7 +283,10 @@ impl Statement {
         match source {
             Source::Parameter(number) => self.parameter(*number, logical, inputs),
             Source::Literal(literal) => read_literal(literal, logical, inputs.context),
-            Source::Calculated(..) | Source::Computed(_) | Source::Locator(_) => {
+            Source::Calculated(..)
+            | Source::Members(_)
+            | Source::Computed(_)
+            | Source::Locator(_) => {
                 unreachable!("no expression has what only texts have")
             }
         }

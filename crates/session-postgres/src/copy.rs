@@ -47,12 +47,23 @@ pub struct Column {
     pub name: String,
     /// Whether its fields are turned into others.
     pub is_protected: bool,
+    /// Whether its fields are not written, but kept for one that is added.
+    pub is_kept: bool,
+}
+
+impl Layout {
+    /// How many fields of a row are written.
+    fn written(&self) -> usize {
+        let own = self.columns.iter().filter(|column| !column.is_kept);
+        own.count() + self.added.len()
+    }
 }
 
 /// Turns the content of a field into what goes on: the number of the field, its content (without
 /// quotes and escapes), and where to write. It is called for protected fields that are not NULL,
-/// and with the numbers that follow for fields that are added, which have no content.
-pub type Convert<'a> = dyn FnMut(usize, &[u8], &mut Vec<u8>) -> Result<(), ValueError> + 'a;
+/// and with the numbers that follow for fields that are added, which have no content. False: what
+/// goes on is NULL.
+pub type Convert<'a> = dyn FnMut(usize, &[u8], &mut Vec<u8>) -> Result<bool, ValueError> + 'a;
 
 /// A stream that cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -123,6 +134,7 @@ impl Stream {
                 layout,
                 line: 1,
                 field: 0,
+                written: 0,
                 converted: Vec::new(),
             },
             format,
@@ -177,35 +189,58 @@ struct RowState {
     line: u64,
     /// The field at hand, from 0.
     field: usize,
+    /// How many fields of the row have been written.
+    written: usize,
     converted: Vec<u8>,
 }
 
 impl RowState {
-    /// What goes on for the field at hand, which is not NULL.
+    /// What goes on for the field at hand, which is not NULL. None: NULL.
     fn convert<'a>(
         &'a mut self,
         content: &'a [u8],
         convert: &mut Convert<'_>,
-    ) -> Result<&'a [u8], CopyError> {
+    ) -> Result<Option<&'a [u8]>, CopyError> {
         let field = self.field;
         if !self.layout.columns[field].is_protected {
-            return Ok(content);
+            return Ok(Some(content));
         }
         self.converted.clear();
         match convert(field, content, &mut self.converted) {
-            Ok(()) => Ok(&self.converted),
+            Ok(has_value) => Ok(has_value.then_some(&*self.converted)),
             Err(error) => Err(self.refused(error, &self.layout.columns[field].name)),
         }
     }
 
-    /// What goes on for the added field of this index.
-    fn add(&mut self, index: usize, convert: &mut Convert<'_>) -> Result<&[u8], CopyError> {
+    /// Whether the field at hand is not written. It is converted all the same.
+    fn keeps(
+        &mut self,
+        content: Option<&[u8]>,
+        convert: &mut Convert<'_>,
+    ) -> Result<bool, CopyError> {
+        let is_kept = self.layout.columns[self.field].is_kept;
+        if let (true, Some(content)) = (is_kept, content) {
+            self.convert(content, convert)?;
+        }
+        Ok(is_kept)
+    }
+
+    /// What goes on for the added field of this index. None: NULL.
+    fn add(&mut self, index: usize, convert: &mut Convert<'_>) -> Result<Option<&[u8]>, CopyError> {
         self.converted.clear();
         let field = self.layout.columns.len() + index;
         match convert(field, &[], &mut self.converted) {
-            Ok(()) => Ok(&self.converted),
+            Ok(has_value) => Ok(has_value.then_some(&*self.converted)),
             Err(error) => Err(self.refused(error, &self.layout.added[index])),
         }
+    }
+
+    /// Writes what stands before a field, unless it is the first.
+    fn separate(&mut self, delimiter: u8, out: &mut Vec<u8>) {
+        if self.written > 0 {
+            out.push(delimiter);
+        }
+        self.written += 1;
     }
 
     fn refused(&self, error: ValueError, column: &str) -> CopyError {
@@ -237,23 +272,24 @@ impl RowState {
         }
     }
 
-    /// The end of a line, with all its fields. `write` writes an added field.
+    /// The end of a line, with all its fields. `write` writes an added field behind a delimiter.
     fn end_line(
         &mut self,
         in_header: &mut bool,
         convert: &mut Convert<'_>,
-        write: impl Fn(&[u8], &mut Vec<u8>),
+        (delimiter, write): (u8, impl Fn(Option<&[u8]>, &mut Vec<u8>)),
         out: &mut Vec<u8>,
     ) -> Result<(), CopyError> {
         if !std::mem::take(in_header) {
             self.check_row()?;
             for index in 0..self.layout.added.len() {
+                self.separate(delimiter, out);
                 write(self.add(index, convert)?, out);
             }
         }
         // A header that goes to the server is an empty line: what stood there may be anything.
         out.push(b'\n');
-        self.field = 0;
+        (self.field, self.written) = (0, 0);
         self.line += 1;
         Ok(())
     }

@@ -15,6 +15,8 @@ pub enum Source {
     Calculated(Box<Expression>, LogicalType),
     /// The value of one of [`ReadModifyWrite::assignments`], by index.
     Computed(usize),
+    /// Values of the members of a group, in their order, which are sealed together.
+    Members(Vec<Source>),
     /// A part of the row locator of a [`ReadModifyWrite`], by index among the outputs of `read`. In
     /// PostgreSQL 0 is `ctid` and 1 is `tableoid`, since partitions number their rows alike.
     Locator(usize),

@@ -29,8 +29,8 @@ pub use finisher::{
     InsertedRows, MergeClause, Upsert,
 };
 pub use plan::{
-    Aggregate, Assignment, Copy, CopyFormat, Current, Finish, GroupKey, Plan, Planned,
-    ReadModifyWrite, Sort,
+    Aggregate, Assignment, CopiedGroup, CopiedMember, Copy, CopyFormat, Current, Finish, GroupKey,
+    Plan, Planned, ReadModifyWrite, Sort,
 };
 pub use refusal::{Refusal, refuse, unsupported};
 pub use rules::{

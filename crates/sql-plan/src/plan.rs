@@ -255,8 +255,29 @@ pub struct Copy {
     /// Protected columns with a default that the client leaves out, each with its default. Their
     /// fields are added behind those of each row.
     pub added: Vec<(ColumnId, Literal)>,
+    /// Groups of protected columns of which rows give members. Fields of members are not sent; one
+    /// for each group is added behind all others.
+    pub groups: Vec<CopiedGroup>,
     /// The effects of the statement.
     pub effects: Effects,
+}
+
+/// A group that `COPY` writes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CopiedGroup {
+    /// The column that holds its values.
+    pub holder: ColumnId,
+    /// What each member gets, in their order.
+    pub members: Vec<CopiedMember>,
+}
+
+/// What a member of a group gets.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CopiedMember {
+    /// The field at this index.
+    Field(usize),
+    /// A constant.
+    Default(Literal),
 }
 
 /// How rows of `COPY` are written.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 mod check;
 mod draws;
+mod groups;
 
 pub use draws::Draws;
 
@@ -53,6 +54,12 @@ pub struct ColumnRule {
     /// The collation by which a text is compared and sorted, before MySQL and MariaDB: `binary`,
     /// by its bytes. None: the server's own, which the proxy does not know.
     pub collation: Option<String>,
+    /// Columns of the table with this name are sealed together, as one value.
+    pub group: Option<String>,
+    /// A column with a group: it is NOT NULL, which the server has of the first column of the group
+    /// alone.
+    #[serde(default)]
+    pub not_null: bool,
     /// Allows `equality` or `order` on a type with few values, although they reveal the values.
     #[serde(default)]
     pub accept_leakage: bool,
@@ -117,6 +124,12 @@ impl Rules {
     pub fn has_checks(&self) -> bool {
         let mut rules = self.tables.values().flat_map(BTreeMap::values);
         rules.any(|rule| !rule.checks.is_empty())
+    }
+
+    /// Whether a rule has a group. Only PostgreSQL's sessions know them.
+    pub fn has_groups(&self) -> bool {
+        let mut rules = self.tables.values().flat_map(BTreeMap::values);
+        rules.any(|rule| rule.group.is_some())
     }
 
     /// The rule of a column, by the names of the catalogue.

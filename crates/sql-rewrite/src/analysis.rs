@@ -18,6 +18,7 @@ mod expression;
 pub(crate) mod fetched;
 pub(crate) mod function;
 mod gather;
+pub(crate) mod grouped;
 pub(crate) mod joinable;
 pub(crate) mod lower;
 pub(crate) mod meeting;
@@ -181,6 +182,7 @@ impl<'s> Analysis<'s> {
             }
             Source::Literal(_)
             | Source::Calculated(..)
+            | Source::Members(_)
             | Source::Computed(_)
             | Source::Locator(_) => None,
         };

@@ -97,14 +97,18 @@ fn describe_lock(text: &mut String, locks: &LockKey, schema: &Schema) {
     );
 }
 
-fn source(source: &Source) -> String {
-    match source {
+fn source(own: &Source) -> String {
+    match own {
         Source::Parameter(number) => format!("${}", number + 1),
         Source::Literal(Literal::Null) => "null".to_owned(),
         Source::Literal(Literal::TransactionTime) => "now".to_owned(),
         Source::Literal(Literal::Drawn) => "next value".to_owned(),
         Source::Literal(_) => "constant".to_owned(),
         Source::Calculated(..) => "calculated".to_owned(),
+        Source::Members(members) => {
+            let members: Vec<String> = members.iter().map(source).collect();
+            format!("together {}", members.join(", "))
+        }
         Source::Computed(number) => format!("computed {number}"),
         Source::Locator(number) => format!("locator {number}"),
     }

@@ -149,17 +149,25 @@ fn operations(rule: &ProtectedColumn) -> Vec<(&'static str, Place)> {
         Mode::Random => Place::Nowhere,
         Mode::Equality | Mode::Order => Place::Server,
     };
-    let mut operations = vec![
-        (
+    let mut operations = match rule.form.group {
+        None => vec![(
             "INSERT, UPDATE, SELECT of the value, IS NULL",
             Place::Server,
-        ),
+        )],
+        Some(_) => vec![
+            ("INSERT, SELECT of the value", Place::Server),
+            ("UPDATE of all columns of its group", Place::Server),
+            ("UPDATE of some of them", Place::ReadModifyWrite),
+            ("IS NULL, COUNT", Place::Proxy),
+        ],
+    };
+    operations.extend([
         ("= and IN with a constant", comparable),
         ("join, foreign key within the domain", keys),
         ("PRIMARY KEY, UNIQUE, index", keys),
         ("GROUP BY, DISTINCT", comparable),
         ("<, >, BETWEEN, ORDER BY, MIN, MAX", sortable),
-    ];
+    ]);
     if rule.logical.is_number() {
         operations.push(("SUM, AVG", Place::Proxy));
         operations.push(("column = column + x", Place::ReadModifyWrite));
@@ -176,6 +184,10 @@ fn operations(rule: &ProtectedColumn) -> Vec<(&'static str, Place)> {
 }
 
 fn leaks(rule: &ProtectedColumn, shared: bool) -> Vec<Leak> {
+    if rule.form.group.is_some() {
+        // Of all members together.
+        return vec![Leak::Length];
+    }
     let mut leaks = vec![Leak::Nulls];
     let varies = rule.logical.is_text()
         || matches!(
@@ -221,6 +233,13 @@ fn warnings(rule: &ProtectedColumn, schema: &Schema) -> Vec<String> {
              can put any number there"
                 .to_owned(),
         );
+    }
+    if let Some(group) = schema.group_of(rule.id) {
+        warnings.push(format!(
+            "sealed together with the others of its group {}: who reads the server learns how long \
+             all of them are together, and whether all are NULL",
+            group.name
+        ));
     }
     let others = schema.protected.iter().filter(|other| {
         other.id != rule.id
@@ -302,6 +321,9 @@ fn learnt(plan: &Plan, schema: &Schema) -> Vec<Learnt> {
 
 fn told(what: Use, rule: &ProtectedColumn) -> String {
     let text = match (what, rule.mode) {
+        (Use::Written, _) if rule.form.group.is_some() => {
+            "how long it is, together with the others of its group"
+        }
         (Use::Written, mode) => {
             let mut text = "whether it is NULL".to_owned();
             if leaks(rule, false).contains(&Leak::Length) {
@@ -443,7 +465,9 @@ mod tests {
              a = { type = \"text\" }\n\
              b = { type = \"integer\", mode = \"equality\", domain = \"d\" }\n\
              c = { type = \"date\", mode = \"order\" }\n\
-             d = { type = \"integer\", mode = \"order\", bits = 8, accept_leakage = true }",
+             d = { type = \"integer\", mode = \"order\", bits = 8, accept_leakage = true }\n\
+             e = { type = \"integer\", group = \"g\" }\n\
+             f = { type = \"boolean\", group = \"g\" }",
         );
         let reports = columns(&schema);
         let place = |at: usize, part: &str| {
@@ -459,6 +483,9 @@ mod tests {
         assert_eq!(place(2, "ORDER BY"), Some(Place::Server));
         assert_eq!(place(2, "SUM"), None);
         assert_eq!(reports[0].leaks, [Leak::Nulls, Leak::Length]);
+        assert_eq!(place(4, "IS NULL"), Some(Place::Proxy));
+        assert_eq!(place(4, "UPDATE of some"), Some(Place::ReadModifyWrite));
+        assert_eq!(reports[5].leaks, [Leak::Length]);
         assert_eq!(
             reports[1].leaks,
             [Leak::Nulls, Leak::EqualValues, Leak::EqualAcrossDomain]

@@ -13,7 +13,7 @@ use crate::analysis::fetched::Fetched;
 use crate::analysis::lower::Lowering;
 use crate::analysis::meeting::Meetings;
 use crate::analysis::template;
-use crate::analysis::{Analysis, Relation, Scope, output_list};
+use crate::analysis::{Analysis, Scope, output_list};
 use crate::dialect::marks;
 use crate::walk;
 use crate::{
@@ -49,17 +49,11 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
     };
     let dialect = analysis.dialect();
     let renamed = alias.map(|alias| dialect.fold(&alias));
-    let scope = Scope::of(vec![Relation::of_table(table, renamed)], None, dialect);
-    let (kept, computed) = part_assignments(update, table, analysis, &scope)?;
+    let scope = Scope::of_table(table, renamed, analysis.schema);
+    let (kept, mut computed) = part_assignments(update, table, analysis, &scope)?;
+    analysis.complete_groups(&mut computed, &name)?;
     let (assignments, fetched) = lower(&computed, analysis, &scope)?;
-    let mut written = assignments.iter().map(|own| own.column);
-    if let Some(column) = written.find(|column| analysis.column(*column).is_checked()) {
-        return Err(refuse(format!(
-            "protected column {} has check constraints, which a computed value is not checked by \
-             here",
-            analysis.title(column)
-        )));
-    }
+    check_unchecked(&assignments, analysis)?;
     let current = fetched.iter().map(current).collect::<Result<Vec<_>, _>>()?;
     let (mut read, read_outputs) = reading(update, &name, fetched, analysis)?;
     let lock_pairs = conditions(&mut read, table, analysis);
@@ -72,8 +66,9 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
     // By its key, the row is found only where nothing else is asked of it.
     let key = lock_pairs
         .filter(|(_, whole)| *whole && !is_only && !changes_key(update, table, dialect))
-        // Plain values are not kept with a locked row.
+        // Plain values are not kept with a locked row, nor those that are sealed together.
         .filter(|_| current.iter().all(|one| one.sealed().is_some()))
+        .filter(|_| !has_members(&assignments, analysis))
         .and_then(|(pairs, _)| locks::unique_key(table, &pairs))
         .filter(|key| !key.is_empty());
     let write_by_key = match key {
@@ -102,6 +97,25 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
         }),
         effects: effects(table, analysis),
     })
+}
+
+/// Refuses to compute values of columns with check constraints, which the proxy does not evaluate.
+fn check_unchecked(assignments: &[Assignment], analysis: &Analysis) -> Result<(), Refusal> {
+    let mut written = assignments.iter().map(|own| own.column);
+    match written.find(|column| analysis.column(*column).is_checked()) {
+        None => Ok(()),
+        Some(column) => Err(refuse(format!(
+            "protected column {} has check constraints, which a computed value is not checked by \
+             here",
+            analysis.title(column)
+        ))),
+    }
+}
+
+/// Whether a column that is written is sealed with others.
+fn has_members(assignments: &[Assignment], analysis: &Analysis) -> bool {
+    let mut written = assignments.iter().map(|own| own.column);
+    written.any(|column| analysis.schema.is_member(column))
 }
 
 /// Whether the statement may change the key of the row.
@@ -301,6 +315,10 @@ pub(crate) fn part_assignments(
     let mut kept = Vec::new();
     let mut computed = Vec::new();
     for assignment in &update.assignments {
+        if let Some(member) = analysis.assigned_member(assignment, table)? {
+            computed.push((member, assignment.target.clone(), assignment.value.clone()));
+            continue;
+        }
         let mut attempt = analysis.clone();
         let mut changed = [assignment.clone()];
         let done = attempt.assignments(&mut changed, Some(table), scope);
@@ -385,17 +403,27 @@ fn writing(
     analysis: &mut Analysis,
 ) -> Update {
     let mut assignments = kept;
+    assignments.extend(computed_holes(computed, analysis));
+    Update {
+        assignments,
+        ..update.clone()
+    }
+}
+
+/// The assignments of computed values. Those that are sealed together are one.
+pub(crate) fn computed_holes(computed: &[Computed], analysis: &mut Analysis) -> Vec<Set> {
+    let mut assignments = Vec::new();
     for (number, (column, target, _)) in computed.iter().enumerate() {
+        if analysis.schema.holder_of(*column) != Some(*column) {
+            continue;
+        }
         let form = Form::Sealed(*column, Purpose::Store);
         assignments.push(Set {
             target: target.clone(),
             value: analysis.hole(Source::Computed(number), form),
         });
     }
-    Update {
-        assignments,
-        ..update.clone()
-    }
+    assignments
 }
 
 /// Finds the row by its locator.

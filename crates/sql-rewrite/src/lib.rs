@@ -39,20 +39,20 @@ pub use dialect::postgres::objects::{Objects, may_fetch, may_name_objects};
 pub use dialect::postgres::{catalogue, ddl};
 pub use schema::{
     ASKED, ASKED_OF_CHANGED, Answer, CHECKED, CatalogueFacts, Column, ColumnCheck, ColumnChecks,
-    ColumnType, DeclaredColumn, DeclaredKey, EXTENSIONS, Enums, Extension, FinisherFacts, Guard,
-    GuardsDue, ProtectedColumn, QUERIES, RelationKind, Schema, SchemaError, SealedForm,
-    SeenColumns, ServerType, SessionFacts, Shared, Table, TemporaryNames, answers_of, changed_of,
-    fingerprint_of, names_text,
+    ColumnGroup, ColumnType, DeclaredColumn, DeclaredKey, EXTENSIONS, Enums, Extension,
+    FinisherFacts, Guard, GuardsDue, ProtectedColumn, QUERIES, RelationKind, Schema, SchemaError,
+    SealedForm, SeenColumns, ServerType, SessionFacts, Shared, Table, TemporaryNames, answers_of,
+    changed_of, fingerprint_of, names_text,
 };
 pub use statement::{plan, plan_with};
 pub use verify::is_of_second_proof;
 
 use sql_plan::{
-    Aggregate, AggregateFunction, Assignment, BinaryOperator, ColumnId, ColumnRule, Copy,
-    CopyFormat, Current, Effects, Expression, FilledColumn, FilledForm, FilledTable, FilledWrite,
-    Finish, FinisherMerge, FinisherQuery, FinisherTables, FinisherWrite, Form, GroupKey, Hole,
-    InsertedColumn, InsertedRows, Literal, LockKey, LockedColumn, MergeClause, Mode, ObjectEffect,
-    Output, OutputKind, ParameterType, Piece, Plan, Planned, Purpose, ReadModifyWrite, Refusal,
-    Rules, ScalarFunction, Sort, Source, Template, TransactionEffect, Translated, UnaryOperator,
-    Use,
+    Aggregate, AggregateFunction, Assignment, BinaryOperator, ColumnId, ColumnRule, CopiedGroup,
+    CopiedMember, Copy, CopyFormat, Current, Effects, Expression, FilledColumn, FilledForm,
+    FilledTable, FilledWrite, Finish, FinisherMerge, FinisherQuery, FinisherTables, FinisherWrite,
+    Form, GroupKey, Hole, InsertedColumn, InsertedRows, Literal, LockKey, LockedColumn,
+    MergeClause, Mode, ObjectEffect, Output, OutputKind, ParameterType, Piece, Plan, Planned,
+    Purpose, ReadModifyWrite, Refusal, Rules, ScalarFunction, Sort, Source, Template,
+    TransactionEffect, Translated, UnaryOperator, Use,
 };

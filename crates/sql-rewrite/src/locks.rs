@@ -43,6 +43,8 @@ pub(crate) fn of_query(
         };
         if let (OutputKind::Sealed(column), Some(_)) =
             (output.kind, column_name(expression, analysis.dialect()))
+            // The lock cache keeps values of single columns.
+            && !analysis.schema.is_member(column)
         {
             read.push(LockedColumn {
                 column,
@@ -77,6 +79,7 @@ pub(crate) fn wider(
         .filter(|(index, _)| !locks.key.iter().any(|(own, _)| own == index))
         .filter_map(|(_, column)| column.protected)
         .filter(|column| schema.column(*column).logical.is_number() && !locks.reads(*column))
+        .filter(|column| !schema.is_member(*column))
         .collect();
     let SetExpr::Select(select) = &mut *query.body else {
         return None;

@@ -15,6 +15,7 @@ pub(crate) mod cells;
 mod checks;
 mod enums;
 mod extensions;
+mod groups;
 mod guards;
 mod session;
 mod shared;
@@ -28,6 +29,7 @@ pub use build::SeenColumns;
 pub use checks::{ColumnCheck, ColumnChecks};
 pub use enums::Enums;
 pub use extensions::{Extension, Extensions};
+pub use groups::ColumnGroup;
 pub use guards::{Guard, GuardsDue};
 pub use session::{SessionFacts, TemporaryNames};
 pub use shared::Shared;
@@ -56,7 +58,8 @@ pub struct ProtectedColumn {
     pub default: Option<crate::Literal>,
     /// The sequence, if that is its default.
     pub draws: Option<Draws>,
-    /// Whether the server has the column as NOT NULL.
+    /// Whether the server has the column as NOT NULL; of one that is sealed with others, whether
+    /// its rule says so.
     pub not_null: bool,
     /// Check constraints, which the finisher evaluates.
     pub checks: ColumnChecks,
@@ -71,15 +74,18 @@ pub struct SealedForm {
     pub pad: Pad,
     /// In which form mode `equality` keeps values.
     pub equality: EqualityForm,
+    /// The number of its group among [`CatalogueFacts::groups`]: it is sealed with others.
+    pub group: Option<u32>,
 }
 
 impl SealedForm {
-    /// That of a rule.
+    /// That of a rule, but for its group.
     pub fn of(rule: &ColumnRule) -> Self {
         Self {
             bits: rule.bits,
             pad: rule.pad.unwrap_or_default(),
             equality: rule.equality.unwrap_or_default(),
+            group: None,
         }
     }
 
@@ -252,6 +258,11 @@ impl Table {
         first.map(Vec::as_slice)
     }
 
+    /// Whether it is only known from the statement that makes it.
+    pub(crate) fn is_described(&self) -> bool {
+        self.oid == u32::MAX
+    }
+
     /// Whether any of its columns is protected, or computed from one that is. A table that is not
     /// there yet is here because it has rules.
     pub fn is_protected(&self) -> bool {
@@ -310,6 +321,8 @@ pub struct CatalogueFacts {
     pub long: Vec<ColumnId>,
     /// Enumerations of users.
     pub enums: Enums,
+    /// Groups of protected columns.
+    pub groups: Vec<ColumnGroup>,
     /// What queries need that are left to a finisher.
     pub finisher: FinisherFacts,
     /// Collations of tables, by schema and name (MySQL).

@@ -311,6 +311,8 @@ fn rule(
         equality: None,
         default,
         collation: None,
+        group: None,
+        not_null: false,
         accept_leakage: false,
         checks,
     }

@@ -17,10 +17,12 @@
 //! 4. What the proxy computes does not bring ciphertext together with a value that was sent in
 //!    clear.
 
+mod called;
 mod computed;
 mod conflicts;
 mod copied;
 mod expression;
+mod groups;
 mod information;
 mod inserted;
 mod joined;
@@ -45,8 +47,8 @@ use sqlstate::SqlState;
 use crate::analysis::Constant;
 use crate::walk;
 use crate::{
-    Assignment, Dialect, FinisherQuery, FinisherWrite, Form, Hole, Output, OutputKind, Plan,
-    Purpose, ReadModifyWrite, Refusal, Schema, Source, Template, Translated,
+    Assignment, ColumnId, Dialect, FinisherQuery, FinisherWrite, Form, Hole, Output, OutputKind,
+    Plan, Purpose, ReadModifyWrite, Refusal, Schema, Source, Template, Translated,
 };
 use label::{Atom, Label, Labels};
 use names::Columns;
@@ -137,8 +139,14 @@ fn of_finisher(query: &FinisherQuery, schema: &Schema) -> Result<(), Doubt> {
 fn of_finisher_write(plan: &FinisherWrite, schema: &Schema) -> Result<(), Doubt> {
     let mut labels = Labels::new(schema);
     let mut hidden = hidden_by_finisher(&plan.query, &mut labels)?;
-    let takes_arrays = plan.inserted.is_some();
-    let columns = labelled(&plan.write, takes_arrays, &mut labels)?;
+    let computes = match plan.inserted.is_some() {
+        true => Computes::ARRAYS,
+        false => Computes::GROUPS,
+    };
+    if plan.inserted.is_none() {
+        groups::check_computed(&plan.columns, schema)?;
+    }
+    let columns = labelled(&plan.write, computes, &mut labels)?;
     check_outputs(&plan.write.outputs, &columns, &labels)?;
     hidden.extend(hidden_by(&plan.write.holes));
     if let Some(inserted) = &plan.inserted {
@@ -191,6 +199,8 @@ fn hidden_by_finisher(query: &FinisherQuery, labels: &mut Labels) -> Result<Vec<
 
 fn of_modify(modify: &ReadModifyWrite, schema: &Schema) -> Result<(), Doubt> {
     mysql::check_modify(modify, schema)?;
+    let written: Vec<ColumnId> = modify.assignments.iter().map(|own| own.column).collect();
+    groups::check_computed(&written, schema)?;
     let mut labels = Labels::new(schema);
     let columns = of_translated(&modify.read, &mut labels)?;
     let outputs: Vec<Label> = columns.labels().cloned().collect();
@@ -210,7 +220,7 @@ fn of_modify(modify: &ReadModifyWrite, schema: &Schema) -> Result<(), Doubt> {
             continue;
         };
         hidden.extend(hidden_by(&write.holes));
-        of_translated(write, &mut labels)?;
+        labelled(write, Computes::GROUPS, &mut labels)?;
         for hole in &write.holes {
             let Source::Computed(index) = hole.source else {
                 continue;
@@ -232,18 +242,18 @@ fn of_modify(modify: &ReadModifyWrite, schema: &Schema) -> Result<(), Doubt> {
 
 /// The labels of the columns that a statement returns.
 fn of_translated(translated: &Translated, labels: &mut Labels) -> Result<Columns, Doubt> {
-    labelled(translated, false, labels)
+    labelled(translated, Computes::default(), labels)
 }
 
 /// The same of a statement that may take arrays of what the finisher computed, also in clear.
 fn labelled(
     translated: &Translated,
-    takes_arrays: bool,
+    computes: Computes,
     labels: &mut Labels,
 ) -> Result<Columns, Doubt> {
     let statement = read(&translated.template, labels.schema.dialect)?;
     let mut verifier = Verifier::new(&translated.holes, labels);
-    verifier.takes_arrays = takes_arrays;
+    verifier.computes = computes;
     let columns = match &statement {
         Statement::Query(query) => verifier.query(query, None)?,
         Statement::Insert(insert) => verifier.insert(insert, None)?,
@@ -271,7 +281,7 @@ fn check_outputs(outputs: &[Output], columns: &Columns, labels: &Labels) -> Resu
     }
     let known = &columns.known;
     let is_alike = |(output, (_, label)): (&Output, &(Option<String>, Label))| {
-        let domain = |column| &labels.schema.column(column).domain;
+        let domain = |column| groups::domain(column, labels.schema);
         match (output.kind, label.sealed) {
             (OutputKind::Plain, None) => true,
             (OutputKind::Sealed(column), Some(sealed)) => {
@@ -301,12 +311,32 @@ fn hidden_by(holes: &[Hole]) -> Vec<Atom> {
         .collect()
 }
 
+/// What the proxy or the finisher computes for a text.
+#[derive(Clone, Copy, Default)]
+struct Computes {
+    /// Computed values come as arrays, also in clear.
+    arrays: bool,
+    /// The values of all members of a group are computed together.
+    groups: bool,
+}
+
+impl Computes {
+    const ARRAYS: Self = Self {
+        arrays: true,
+        groups: false,
+    };
+    const GROUPS: Self = Self {
+        arrays: false,
+        groups: true,
+    };
+}
+
 /// One text that would be sent.
 struct Verifier<'v, 's> {
     labels: &'v mut Labels<'s>,
     holes: &'v [Hole],
-    /// Whether computed values come as arrays, also in clear.
-    takes_arrays: bool,
+    /// What is computed for the text.
+    computes: Computes,
     /// What an `INSERT` would have stored in a row that is there.
     proposed: Option<Columns>,
     /// Common table expressions in sight, the innermost last.
@@ -324,7 +354,7 @@ impl<'v, 's> Verifier<'v, 's> {
         Self {
             labels,
             holes,
-            takes_arrays: false,
+            computes: Computes::default(),
             proposed: None,
             ctes: Vec::new(),
             seen: HashSet::new(),

@@ -112,7 +112,9 @@ impl Binary {
                         self.state = ExpectedPart::Field(size);
                     }
                     Err(_) if size == -1 => {
-                        out.extend_from_slice(part);
+                        if !row.keeps(None, convert)? {
+                            write(None, out);
+                        }
                         self.end_field(row, convert, out)?;
                     }
                     Err(_) => return Err(row.bad_format("invalid field size")),
@@ -120,7 +122,9 @@ impl Binary {
                 Ok(())
             }
             ExpectedPart::Field(_) => {
-                write(row.convert(part, convert)?, out);
+                if !row.keeps(Some(part), convert)? {
+                    write(row.convert(part, convert)?, out);
+                }
                 self.end_field(row, convert, out)
             }
             ExpectedPart::Extension(_) | ExpectedPart::Done => unreachable!("these are no parts"),
@@ -159,7 +163,7 @@ impl Binary {
             out.extend_from_slice(part);
             return Ok(());
         }
-        let sent = i16::try_from(wanted + row.layout.added.len());
+        let sent = i16::try_from(row.layout.written());
         match (usize::try_from(count) == Ok(wanted) && wanted > 0, sent) {
             (true, Ok(sent)) => out.extend_from_slice(&sent.to_be_bytes()),
             _ => {
@@ -191,8 +195,12 @@ impl Binary {
     }
 }
 
-/// Writes a field that is not NULL.
-fn write(content: &[u8], out: &mut Vec<u8>) {
+/// Writes a field; None: NULL.
+fn write(content: Option<&[u8]>, out: &mut Vec<u8>) {
+    let Some(content) = content else {
+        out.extend_from_slice(&(-1_i32).to_be_bytes());
+        return;
+    };
     let size = u32::try_from(content.len()).expect("a field is below 4 GiB");
     out.extend_from_slice(&size.to_be_bytes());
     out.extend_from_slice(content);

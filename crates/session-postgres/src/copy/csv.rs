@@ -185,7 +185,7 @@ impl Csv {
     ) -> Result<(), CopyError> {
         let is_null = !self.was_quoted && self.content == self.null;
         self.was_quoted = false;
-        let is_alone = row.layout.columns.len() + row.layout.added.len() == 1;
+        let is_alone = row.layout.written() == 1;
         if self.in_header {
             if !row.layout.into_server {
                 if row.field > 0 {
@@ -195,14 +195,17 @@ impl Csv {
             }
         } else {
             row.check_field()?;
-            if row.field > 0 {
-                out.push(self.marks.delimiter);
-            }
-            if is_null {
-                out.extend_from_slice(&self.null);
-            } else {
-                let content = row.convert(&self.content, convert)?;
-                write(content, self.marks, &self.null, is_alone, out);
+            let given = (!is_null).then_some(&*self.content);
+            if !row.keeps(given, convert)? {
+                row.separate(self.marks.delimiter, out);
+                let content = match given {
+                    None => None,
+                    Some(content) => row.convert(content, convert)?,
+                };
+                match content {
+                    None => out.extend_from_slice(&self.null),
+                    Some(content) => write(content, self.marks, &self.null, is_alone, out),
+                }
             }
         }
         self.content.clear();
@@ -223,11 +226,11 @@ impl Csv {
         }
         self.end_field(row, convert, out)?;
         let mut in_header = std::mem::take(&mut self.in_header);
-        let add = |content: &[u8], out: &mut Vec<u8>| {
-            out.push(self.marks.delimiter);
-            write(content, self.marks, &self.null, false, out);
+        let add = |content: Option<&[u8]>, out: &mut Vec<u8>| match content {
+            None => out.extend_from_slice(&self.null),
+            Some(content) => write(content, self.marks, &self.null, false, out),
         };
-        row.end_line(&mut in_header, convert, add, out)?;
+        row.end_line(&mut in_header, convert, (self.marks.delimiter, add), out)?;
         self.has_begun = false;
         Ok(())
     }

@@ -3,10 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use column_value::ValueError;
+use column_value::{Value, ValueError};
 use semantics_postgres::{Drawn, OpaqueForms, TextContext, assign};
-use session_core::{Loaded, seal_literal, store};
-use sql_plan::{ColumnId, Copy, CopyFormat, Literal, OutputKind, Purpose};
+use session_core::{Loaded, read_literal, seal_literal, seal_together, store};
+use sql_plan::{
+    ColumnId, CopiedGroup, CopiedMember, Copy, CopyFormat, Literal, OutputKind, Purpose,
+};
 use sql_rewrite::ProtectedColumn;
 use sqlstate::SqlState;
 use wire_postgres::values::{self, Format};
@@ -22,6 +24,10 @@ pub(crate) struct Fields {
     kinds: Vec<OutputKind>,
     /// Columns whose fields are added to each row, with their defaults.
     added: Vec<(ColumnId, Literal)>,
+    /// Groups whose fields are added behind these.
+    groups: Vec<CopiedGroup>,
+    /// What the row at hand gives to members of groups, by its fields.
+    kept: Vec<Option<Value>>,
     format: Format,
     into_server: bool,
     context: TextContext,
@@ -48,13 +54,21 @@ impl Fields {
         context: &TextContext,
         (field_size_max, marker_ends_csv): (usize, bool),
     ) -> Result<(Stream, Self), ValueError> {
-        let columns = copy.fields.iter().zip(&copy.columns);
-        let columns = columns.map(|(kind, name)| Column {
+        let members = copy.groups.iter().flat_map(|group| &group.members);
+        let is_kept = |field| {
+            members
+                .clone()
+                .any(|own| *own == CopiedMember::Field(field))
+        };
+        let columns = copy.fields.iter().zip(&copy.columns).enumerate();
+        let columns = columns.map(|(field, (kind, name))| Column {
             name: name.clone(),
             is_protected: matches!(kind, OutputKind::Sealed(_)),
+            is_kept: is_kept(field),
         });
-        let added = copy.added.iter();
-        let added = added.map(|(id, _)| loaded.schema.column(*id).column.clone());
+        let holders = copy.groups.iter().map(|group| &group.holder);
+        let added = copy.added.iter().map(|(id, _)| id).chain(holders);
+        let added = added.map(|id| loaded.schema.column(*id).column.clone());
         let layout = Layout {
             columns: columns.collect(),
             added: added.collect(),
@@ -79,6 +93,8 @@ impl Fields {
             loaded: Arc::clone(loaded),
             kinds: copy.fields.clone(),
             added: copy.added.clone(),
+            groups: copy.groups.clone(),
+            kept: vec![None; copy.fields.len()],
             format,
             into_server: copy.into_server,
             context: context.clone(),
@@ -103,7 +119,7 @@ impl Fields {
         self.context.drawn = drawn;
     }
 
-    /// Seals or opens a field.
+    /// Seals or opens a field. False: it is NULL.
     ///
     /// # Errors
     /// It is not a value of the column, or does not open.
@@ -112,20 +128,66 @@ impl Fields {
         field: usize,
         content: &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<(), ValueError> {
+    ) -> Result<bool, ValueError> {
         if let Some(index) = field.checked_sub(self.kinds.len()) {
-            return self.add(index, out);
+            return match index.checked_sub(self.added.len()) {
+                None => self.add(index, out).map(|()| true),
+                Some(group) => self.add_group(group, out),
+            };
         }
         let Some(OutputKind::Sealed(id)) = self.kinds.get(field) else {
             out.extend_from_slice(content);
-            return Ok(());
+            return Ok(true);
         };
         let loaded = Arc::clone(&self.loaded);
         let column = loaded.schema.column(*id);
-        if self.into_server {
-            self.seal(column, content, out)
-        } else {
-            self.open(column, content, out)
+        match (self.into_server, loaded.schema.is_member(*id)) {
+            (true, true) => {
+                self.kept[field] = Some(self.read(column, content)?);
+                Ok(false)
+            }
+            (true, false) => self.seal(column, content, out).map(|()| true),
+            (false, _) => self.open(column, content, out),
+        }
+    }
+
+    fn read(&self, column: &ProtectedColumn, content: &[u8]) -> Result<Value, ValueError> {
+        let logical = column.logical;
+        let value = values::read(content, logical, self.format, &self.context)?;
+        assign(value, logical, logical, &self.context)
+    }
+
+    /// Seals the members of a group together. False: NULL stands for them.
+    fn add_group(&mut self, index: usize, out: &mut Vec<u8>) -> Result<bool, ValueError> {
+        let CopiedGroup { holder, members } = &self.groups[index];
+        let loaded = Arc::clone(&self.loaded);
+        let group = loaded.schema.group_of(*holder);
+        let columns = group.map(|own| own.members.as_slice()).unwrap_or_default();
+        let mut values = Vec::with_capacity(members.len());
+        for (member, id) in members.iter().zip(columns) {
+            values.push(match member {
+                CopiedMember::Field(field) => self.kept[*field].take(),
+                CopiedMember::Default(literal) => {
+                    let logical = loaded.schema.column(*id).logical;
+                    let (value, from) = read_literal(literal, logical, &self.context)?;
+                    let value = value.map(|value| assign(value, from, logical, &self.context));
+                    value.transpose()?
+                }
+            });
+        }
+        self.sealed.clear();
+        if !seal_together(&loaded, *holder, &values, &mut self.sealed)? {
+            return Ok(false);
+        }
+        self.write_sealed(loaded.schema.column(*holder), out);
+        Ok(true)
+    }
+
+    /// Writes what was sealed last.
+    fn write_sealed(&self, column: &ProtectedColumn, out: &mut Vec<u8>) {
+        match self.format {
+            Format::Binary => out.extend_from_slice(&self.sealed),
+            Format::Text => server_types::write_text(column.server_type(), &self.sealed, out),
         }
     }
 
@@ -135,9 +197,7 @@ impl Fields {
         content: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), ValueError> {
-        let logical = column.logical;
-        let value = values::read(content, logical, self.format, &self.context)?;
-        let value = assign(value, logical, logical, &self.context)?;
+        let value = self.read(column, content)?;
         let (loaded, context) = (&self.loaded, &self.context);
         if self.format == Format::Binary {
             return store::<FormatCode>(loaded, column.id, &value, context, out);
@@ -153,15 +213,9 @@ impl Fields {
         let (id, default) = &self.added[index];
         let wanted = (*id, Purpose::Store);
         self.sealed.clear();
-        let (loaded, context) = (&self.loaded, &self.context);
-        seal_literal::<FormatCode>(loaded, default, wanted, context, &mut self.sealed)?;
-        match self.format {
-            Format::Binary => out.extend_from_slice(&self.sealed),
-            Format::Text => {
-                let column = loaded.schema.column(*id);
-                server_types::write_text(column.server_type(), &self.sealed, out);
-            }
-        }
+        let (loaded, context) = (Arc::clone(&self.loaded), &self.context);
+        seal_literal::<FormatCode>(&loaded, default, wanted, context, &mut self.sealed)?;
+        self.write_sealed(loaded.schema.column(wanted.0), out);
         Ok(())
     }
 
@@ -170,7 +224,7 @@ impl Fields {
         column: &ProtectedColumn,
         content: &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<(), ValueError> {
+    ) -> Result<bool, ValueError> {
         self.sealed.clear();
         let sealed = match self.format {
             Format::Binary => content,
@@ -182,8 +236,11 @@ impl Fields {
             }
         };
         let value = self.loaded.sealer.open(column.id, sealed);
-        let value = value.ok_or_else(|| unopened(column))?;
-        values::write(&value, column.logical, self.format, &self.context, out)
+        let Some(value) = value.map_err(|_| unopened(column))? else {
+            return Ok(false);
+        };
+        values::write(&value, column.logical, self.format, &self.context, out)?;
+        Ok(true)
     }
 }
 

@@ -26,6 +26,7 @@ fn layout(into_server: bool) -> Layout {
     let column = |(name, is_protected): (&str, bool)| Column {
         name: name.to_owned(),
         is_protected,
+        is_kept: false,
     };
     Layout {
         columns: [("a", false), ("b", true)].map(column).to_vec(),
@@ -37,7 +38,7 @@ fn layout(into_server: bool) -> Layout {
 }
 
 /// Puts a content between angles, and does not like `bad`.
-fn between(_: usize, content: &[u8], out: &mut Vec<u8>) -> Result<(), ValueError> {
+fn between(_: usize, content: &[u8], out: &mut Vec<u8>) -> Result<bool, ValueError> {
     if content == b"bad" {
         return Err(ValueError {
             sqlstate: SqlState::INVALID_TEXT_REPRESENTATION,
@@ -45,7 +46,7 @@ fn between(_: usize, content: &[u8], out: &mut Vec<u8>) -> Result<(), ValueError
         });
     }
     out.extend([b"<", content, b">"].concat());
-    Ok(())
+    Ok(true)
 }
 
 fn run(
@@ -406,7 +407,7 @@ fn written_fields_are_read_back_unchanged() {
             let mut keep = |field: usize, content: &[u8], out: &mut Vec<u8>| {
                 first.push((field, content.to_vec()));
                 out.extend_from_slice(content);
-                Ok(())
+                Ok(true)
             };
             let Ok(once) = run(&format, layout(true), &[&stream], &mut keep) else {
                 continue;
@@ -414,7 +415,7 @@ fn written_fields_are_read_back_unchanged() {
             let mut keep = |field: usize, content: &[u8], out: &mut Vec<u8>| {
                 second.push((field, content.to_vec()));
                 out.extend_from_slice(content);
-                Ok(())
+                Ok(true)
             };
             let twice = run(&format, layout(true), &[&once], &mut keep);
             assert_eq!(twice.as_ref(), Ok(&once), "seed {seed}, case {case}");

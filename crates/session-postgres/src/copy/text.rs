@@ -243,14 +243,14 @@ impl Text {
             }
         } else {
             row.check_field()?;
-            if row.field > 0 {
-                out.push(self.delimiter);
-            }
-            if is_null {
-                out.extend_from_slice(&self.null);
-            } else {
+            let given = (!is_null).then_some(&*self.content);
+            if !row.keeps(given, convert)? {
+                row.separate(self.delimiter, out);
                 let into_server = row.layout.into_server;
-                let content = row.convert(&self.content, convert)?;
+                let content = match given {
+                    None => None,
+                    Some(content) => row.convert(content, convert)?,
+                };
                 self.write_content(content, into_server, out);
             }
         }
@@ -267,17 +267,20 @@ impl Text {
     ) -> Result<(), CopyError> {
         self.end_field(row, convert, out)?;
         let mut in_header = std::mem::take(&mut self.in_header);
-        let write = |content: &[u8], out: &mut Vec<u8>| {
-            out.push(self.delimiter);
+        let write = |content: Option<&[u8]>, out: &mut Vec<u8>| {
             self.write_content(content, true, out);
         };
-        row.end_line(&mut in_header, convert, write, out)?;
+        row.end_line(&mut in_header, convert, (self.delimiter, write), out)?;
         self.has_begun = false;
         Ok(())
     }
 
-    /// Writes a field that is not NULL.
-    fn write_content(&self, content: &[u8], into_server: bool, out: &mut Vec<u8>) {
+    /// Writes a field; None: NULL.
+    fn write_content(&self, content: Option<&[u8]>, into_server: bool, out: &mut Vec<u8>) {
+        let Some(content) = content else {
+            out.extend_from_slice(&self.null);
+            return;
+        };
         let start = out.len();
         write(content, self.delimiter, out);
         if into_server && out[start..] == self.null[..] && !self.null.is_empty() {

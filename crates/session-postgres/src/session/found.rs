@@ -3,10 +3,12 @@
 
 use std::cmp::Ordering;
 
-use column_value::LogicalType;
+use column_value::{LogicalType, Value};
 use semantics_postgres::{TextContext, assign, check_assignment};
 use session_core::plans::TextPlan;
-use session_core::{Changed, Sealed, StatementError, ValueFormat, seal_literal, store};
+use session_core::{
+    Changed, Sealed, StatementError, ValueFormat, seal_computed, seal_literal, store,
+};
 use sql_plan::{
     ColumnId, FinisherMerge, FinisherWrite, InsertedColumn, InsertedRows, Purpose, Upsert,
 };
@@ -47,12 +49,14 @@ pub(super) fn read_changes(
             return Err(unasked());
         };
         let values = values.iter().zip(&fields[LOCATORS..]).zip(&write.columns);
-        let sealed = values.map(|((value, field), column)| {
-            seal_assigned(plan, *column, (*value, field.type_oid), context)
+        let values = values.map(|((value, field), column)| {
+            assigned(plan, *column, (*value, field.type_oid), context)
         });
+        let values = values.collect::<Result<Vec<_>, _>>()?;
+        let sealed = seal_computed::<FormatCode>(&plan.loaded, &write.columns, values, context)?;
         changed.push(Changed {
             locators: [first.map(Into::into), second.map(Into::into)],
-            computed: sealed.collect::<Result<_, _>>()?,
+            computed: sealed,
         });
         Ok(())
     })?;
@@ -278,16 +282,28 @@ pub(super) fn seal_assigned(
     (value, type_oid): (Option<&[u8]>, u32),
     context: &TextContext,
 ) -> Result<Option<Box<[u8]>>, StatementError> {
+    let Some(value) = assigned(plan, column, (value, type_oid), context)? else {
+        return Ok(None);
+    };
+    let mut sealed = Vec::new();
+    store::<FormatCode>(&plan.loaded, column, &value, context, &mut sealed)?;
+    Ok(Some(sealed.into_boxed_slice()))
+}
+
+/// A value as the server would assign it to a column. None: NULL.
+fn assigned(
+    plan: &TextPlan,
+    column: ColumnId,
+    (value, type_oid): (Option<&[u8]>, u32),
+    context: &TextContext,
+) -> Result<Option<Value>, StatementError> {
     let own = plan.loaded.schema.column(column);
     let from = check_type(plan, column, type_oid)?;
     let Some(bytes) = value else {
         return Ok(None);
     };
     let value = FormatCode::BINARY.read(bytes, from, context)?;
-    let value = assign(value, from, own.logical, context)?;
-    let mut sealed = Vec::new();
-    store::<FormatCode>(&plan.loaded, column, &value, context, &mut sealed)?;
-    Ok(Some(sealed.into_boxed_slice()))
+    Ok(Some(assign(value, from, own.logical, context)?))
 }
 
 /// The finisher does not keep to the protocol.

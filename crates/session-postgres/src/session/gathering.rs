@@ -327,8 +327,10 @@ pub(super) fn write_element(
         out.extend_from_slice(bytes);
         return Ok(true);
     };
-    let unopened = || StatementError::unopened(plan.loaded.schema.column(id));
-    let value = plan.loaded.sealer.open(id, bytes).ok_or_else(unopened)?;
+    let unopened = |_| StatementError::unopened(plan.loaded.schema.column(id));
+    let Some(value) = plan.loaded.sealer.open(id, bytes).map_err(unopened)? else {
+        return Ok(false);
+    };
     let logical = plan.loaded.schema.column(id).logical;
     if let (Value::Opaque(bytes), LogicalType::Opaque(opaque)) = (&value, logical)
         && opaque.is_array()

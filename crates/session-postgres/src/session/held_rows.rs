@@ -99,7 +99,7 @@ impl HeldRows {
         let mut out = Vec::new();
         let mut counting = |field: usize, _: &[u8], _: &mut Vec<u8>| {
             *count += usize::from(field == added_from);
-            Ok(())
+            Ok(true)
         };
         let read = match data {
             Some(data) => counter.push(data, &mut counting, &mut out),

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use column_value::{LogicalType, OpaqueType, ValueError};
+use column_value::{LogicalType, OpaqueType, Value, ValueError};
 use semantics_postgres::TextContext;
 use session_core::plans::{Role, ServerStatement, TextPlan};
-use session_core::{LockedRead, StatementError, ValueFormat};
+use session_core::{LockedRead, OpenedGroup, StatementError, ValueFormat};
 use sql_plan::{ColumnId, Copy, CopyFormat, Output, OutputKind};
 use sql_rewrite::Schema;
 use wire_postgres::backend::{self, Failure, Field, kind, write_value};
@@ -187,6 +187,7 @@ impl Shape {
         }
         let start = out.len();
         let mut result = Ok(());
+        let mut opened = OpenedGroup::default();
         backend::write(kind::DATA_ROW, out, |out| {
             let count_at = out.len();
             out.extend_from_slice(&[0; 2]);
@@ -204,9 +205,10 @@ impl Shape {
                         Ok(true)
                     }
                     (Some(_), OutputKind::Gathered(..)) => Err(StatementError::other_columns()),
-                    (Some(bytes), OutputKind::Sealed(column)) => self
-                        .open(column, bytes, format, context, out)
-                        .map(|()| true),
+                    (Some(bytes), OutputKind::Sealed(column)) => {
+                        let value = self.open(column, bytes, &mut opened)?;
+                        self.write_opened(column, value, format, context, out)
+                    }
                 });
                 if result.is_ok() {
                     result = written;
@@ -224,21 +226,35 @@ impl Shape {
         &self,
         column: ColumnId,
         bytes: &[u8],
-        format: i16,
-        context: &TextContext,
-        out: &mut Vec<u8>,
-    ) -> Result<(), StatementError> {
+        opened: &mut OpenedGroup,
+    ) -> Result<Option<Value>, StatementError> {
         let loaded = &*self.plan.loaded;
         let column = loaded.schema.column(column);
         let mut memory = Vec::new();
         let server_type = column.server_type();
         let sealed = self.sealed_format.sealed(server_type, bytes, &mut memory);
-        let value = sealed.and_then(|sealed| loaded.sealer.open(column.id, sealed));
-        let value = value.ok_or_else(|| StatementError::unopened(column))?;
-        let format = FormatCode(format);
-        format
-            .write(&value, column.logical, context, out)
-            .map_err(StatementError::from)
+        let value = sealed.and_then(|sealed| {
+            let value = loaded.sealer.open_in_row(column.id, sealed, opened);
+            value.ok()
+        });
+        value.ok_or_else(|| StatementError::unopened(column))
+    }
+
+    /// Writes an opened value. False: it is NULL.
+    fn write_opened(
+        &self,
+        column: ColumnId,
+        value: Option<Value>,
+        format: i16,
+        context: &TextContext,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, StatementError> {
+        let Some(value) = value else {
+            return Ok(false);
+        };
+        let logical = self.plan.loaded.schema.column(column).logical;
+        FormatCode(format).write(&value, logical, context, out)?;
+        Ok(true)
     }
 }
 

@@ -1,11 +1,13 @@
 //! Texts of SQL for the server, with constants in place of holes.
 
-use semantics_postgres::TextContext;
+use column_value::ValueError;
+use semantics_postgres::{TextContext, assign};
 use session_core::plans::TextPlan;
 use session_core::{
-    Loaded, StatementError, calculated_of_constants, check_size, no_parameter, seal, seal_literal,
+    Loaded, StatementError, calculated_of_constants, check_size, no_parameter, read_literal, seal,
+    seal_literal, seal_together,
 };
-use sql_plan::{Form, Hole, Plan, Source, Template};
+use sql_plan::{ColumnId, Form, Hole, Plan, Purpose, Source, Template};
 use sql_rewrite::ServerType;
 
 use super::format::FormatCode;
@@ -93,6 +95,9 @@ fn write_constant(
                 (None, _) => Ok(false),
             })
         }
+        (Source::Members(members), Form::Sealed(holder, Purpose::Store)) => {
+            seal_members(members, holder, loaded, context, &mut sealed)
+        }
         _ => return Err(no_parameter().into()),
     };
     if !has_value? {
@@ -102,4 +107,28 @@ fn write_constant(
     }
     server_types::write_constant(server_type, &sealed, out);
     Ok(())
+}
+
+/// Seals constants together, for the members of a group. False: NULL stands for them.
+fn seal_members(
+    members: &[Source],
+    holder: ColumnId,
+    loaded: &Loaded,
+    context: &TextContext,
+    out: &mut Vec<u8>,
+) -> Result<bool, ValueError> {
+    let group = loaded.schema.group_of(holder);
+    let columns = group.map(|own| own.members.as_slice()).unwrap_or_default();
+    let mut values = Vec::with_capacity(members.len());
+    for (source, column) in members.iter().zip(columns) {
+        let logical = loaded.schema.column(*column).logical;
+        let (value, from) = match source {
+            Source::Literal(literal) => read_literal(literal, logical, context)?,
+            Source::Calculated(value, _) => calculated_of_constants(value, context)?,
+            _ => return Err(no_parameter()),
+        };
+        let value = value.map(|value| assign(value, from, logical, context));
+        values.push(value.transpose()?);
+    }
+    seal_together(loaded, holder, &values, out)
 }

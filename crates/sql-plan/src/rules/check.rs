@@ -59,6 +59,7 @@ impl Rules {
         }
         self.check_domains(&mut errors);
         self.check_checks(&mut errors);
+        self.check_groups(&mut errors);
         if errors.is_empty() {
             Ok(())
         } else {
@@ -142,7 +143,7 @@ impl Rules {
     }
 }
 
-fn error(table: &str, column: &str, problem: String) -> RulesError {
+pub(super) fn error(table: &str, column: &str, problem: String) -> RulesError {
     RulesError::Column {
         table: table.to_owned(),
         column: column.to_owned(),

@@ -45,6 +45,10 @@ fn the_tpcc_examples_are_accepted() {
             92,
         ),
         (
+            include_str!("../../../../examples/tpcc-columns/100-groups.toml"),
+            92,
+        ),
+        (
             include_str!("../../../../examples/tpcc-columns/sensitive.toml"),
             19,
         ),
@@ -68,6 +72,22 @@ fn the_compact_tpcc_example_is_the_other_with_compact_keys() {
         }
     }
     assert_eq!(compact, all);
+}
+
+#[test]
+fn the_grouped_tpcc_example_is_the_compact_one_with_groups() {
+    let compact = Rules::from_toml(include_str!(
+        "../../../../examples/tpcc-columns/100-compact.toml"
+    ));
+    let grouped = Rules::from_toml(include_str!(
+        "../../../../examples/tpcc-columns/100-groups.toml"
+    ));
+    let (compact, mut grouped) = (compact.expect("right"), grouped.expect("right"));
+    for rule in grouped.tables.values_mut().flat_map(|own| own.values_mut()) {
+        assert_eq!(rule.not_null, rule.group.take().is_some());
+        rule.not_null = false;
+    }
+    assert_eq!(grouped, compact);
 }
 
 #[test]
@@ -444,5 +464,46 @@ fn a_rule_is_found_with_and_without_schema() {
             rules.column(schema, table, column).is_none(),
             "{schema}.{table}.{column}"
         );
+    }
+}
+
+#[test]
+fn groups_are_of_columns_that_are_sealed_at_random() {
+    accepted(
+        "[columns.t]
+         a = { type = \"text\", group = \"profile\", not_null = true }
+         b = { type = \"integer\", group = \"profile\", default = \"7\" }
+         c = { type = \"integer\" }",
+    );
+    let with = |more: &str| {
+        format!(
+            "[columns.t]
+             a = {{ type = \"text\", group = \"profile\" }}
+             b = {{ {more} }}"
+        )
+    };
+    for (more, part) in [
+        ("type = \"text\"", "t.a]: is alone in group"),
+        (
+            "type = \"text\", group = \"other\"",
+            "t.b]: is alone in group",
+        ),
+        ("type = \"text\", group = \"\"", "a group's name"),
+        ("type = \"text\", not_null = true", "columns with a group"),
+        (
+            "type = \"text\", group = \"profile\", mode = \"equality\"",
+            "mode \"random\"",
+        ),
+        ("type = \"jsonb\", group = \"profile\"", "kept unread"),
+        (
+            "type = \"text\", group = \"profile\", checks = { c = \"b <> ''\" }",
+            "check constraints",
+        ),
+        (
+            "type = \"integer\", group = \"profile\", default = \"serial\"",
+            "sequence",
+        ),
+    ] {
+        refused(&with(more), part);
     }
 }

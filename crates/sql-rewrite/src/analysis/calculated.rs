@@ -92,6 +92,7 @@ pub(super) fn parameters(source: &Source) -> Vec<usize> {
     match source {
         Source::Parameter(number) => vec![*number],
         Source::Calculated(value, _) => parameters_of(value),
+        Source::Members(members) => members.iter().flat_map(parameters).collect(),
         Source::Literal(_) | Source::Computed(_) | Source::Locator(_) => Vec::new(),
     }
 }

@@ -13,8 +13,19 @@ use crate::{ColumnId, Mode, Refusal, Use};
 use sql_plan::{refuse, unsupported};
 
 impl Analysis<'_> {
-    /// Analyses an expression. Returns the protected column whose sealed values it has, if any.
+    /// Analyses an expression. Returns the protected column whose sealed values it has, if any; it
+    /// is sealed alone.
     pub fn value(
+        &mut self,
+        expression: &mut Expr,
+        scope: &Scope,
+    ) -> Result<Option<ColumnId>, Refusal> {
+        let sealed = self.value_or_member(expression, scope)?;
+        self.refuse_member(sealed)?;
+        Ok(sealed)
+    }
+
+    fn value_or_member(
         &mut self,
         expression: &mut Expr,
         scope: &Scope,

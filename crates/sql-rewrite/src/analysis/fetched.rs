@@ -19,6 +19,12 @@ pub(crate) struct Fetched {
 }
 
 impl Fetched {
+    /// Whether it is this expression, for this column: columns that are sealed together are read
+    /// from one.
+    pub fn is(&self, expression: &Expr, sealed: Option<ColumnId>) -> bool {
+        self.expression == *expression && self.sealed == sealed
+    }
+
     /// The column of the answer to the proxy.
     pub fn output(&self, schema: &Schema) -> Output {
         let own = self.sealed.map(|column| schema.column(column).logical);

@@ -37,6 +37,9 @@ impl Analysis<'_> {
         expression: &mut Expr,
         scope: &Scope,
     ) -> Result<(Option<ColumnId>, Option<Gathered>), Refusal> {
+        if let Some(member) = self.take_member(expression, scope)? {
+            return Ok((Some(member), None));
+        }
         match expression {
             _ if !self.gathers => {}
             Expr::Nested(inner) => return self.value_or_gathered(inner, scope),
@@ -139,6 +142,7 @@ impl Analysis<'_> {
         let Some(column) = resolved.ok().and_then(|resolved| resolved.sealed) else {
             return Ok(None);
         };
+        self.refuse_member(Some(column))?;
         let by_server = self.column(column).mode == Mode::Order;
         Ok(match aggregate(&called) {
             Some(Aggregation::Sum) => Some((column, AggregateFunction::Sum)),

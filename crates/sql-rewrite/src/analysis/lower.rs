@@ -250,8 +250,8 @@ impl Lowering<'_, '_> {
         }
         let is_free = self.analysis.is_free(expression, self.scope);
         *self.analysis = attempt;
-        let known = |fetched: &Fetched| fetched.expression == changed;
-        let index = match self.fetched.iter().position(known) {
+        let mut known = self.fetched.iter();
+        let index = match known.position(|own| own.is(&changed, sealed)) {
             Some(index) => index,
             None => {
                 self.fetched.push(Fetched {

@@ -26,6 +26,9 @@ pub(crate) struct OutColumn {
     pub shown_as: Option<LogicalType>,
     /// Whether it is made of constants or parameters, which are sent in clear.
     pub is_free: bool,
+    /// Of one that is sealed with others: the column of its relation that has the values, by its
+    /// index. None: the column itself.
+    pub held_by: Option<usize>,
 }
 
 /// Sealed values of a column that the server has put into an array, for an aggregate that it
@@ -97,6 +100,18 @@ pub(crate) struct Resolved {
     pub logical: Option<LogicalType>,
     pub shown_as: Option<LogicalType>,
     pub is_free: bool,
+    pub held: Held,
+}
+
+/// Where the values of a column that is sealed with others are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// In the column itself, as everywhere else.
+    Here,
+    /// In another column: relation and name.
+    By([String; 2]),
+    /// That is not known.
+    Elsewhere,
 }
 
 const PLAIN: Resolved = Resolved {
@@ -106,11 +121,22 @@ const PLAIN: Resolved = Resolved {
     logical: None,
     shown_as: None,
     is_free: false,
+    held: Held::Here,
 };
 
 impl Relation {
     /// A table of the schema, under its own name or an alias.
-    pub fn of_table(table: &Table, alias: Option<String>) -> Self {
+    pub fn of_table(table: &Table, alias: Option<String>, schema: &Schema) -> Self {
+        let position = |id: ColumnId| {
+            let holder = schema.holder_of(id)?;
+            let mut columns = table.columns.iter();
+            columns.position(|own| own.protected == Some(holder))
+        };
+        let held_by = |id: ColumnId| match schema.is_member(id) {
+            // A column that there is not: what the name means is not known.
+            true => Some(position(id).unwrap_or(usize::MAX)),
+            false => None,
+        };
         let columns = table.columns.iter().map(|column| OutColumn {
             name: Some(column.name.clone()),
             sealed: column.protected,
@@ -118,6 +144,7 @@ impl Relation {
             logical: column.physical,
             shown_as: None,
             is_free: false,
+            held_by: column.protected.and_then(held_by),
         });
         Self {
             schema: alias.is_none().then(|| table.schema.clone()),
@@ -138,7 +165,16 @@ impl Relation {
 
     fn resolved(&self, column: &OutColumn) -> Resolved {
         let name = column.name.clone();
+        let held = match column.held_by {
+            None => Held::Here,
+            Some(index) => {
+                let holder = self.columns.iter().flatten().nth(index);
+                let holder = holder.and_then(|own| own.name.clone());
+                holder.map_or(Held::Elsewhere, |name| Held::By([self.name.clone(), name]))
+            }
+        };
         Resolved {
+            held,
             column: self.table.clone().zip(name),
             sealed: column.sealed,
             gathered: column.gathered,
@@ -168,6 +204,14 @@ impl OutColumn {
 impl Resolved {
     fn has_ciphertext(&self) -> bool {
         self.sealed.is_some() || self.gathered.is_some()
+    }
+}
+
+impl Scope<'static> {
+    /// A table alone, under its own name or an alias.
+    pub fn of_table(table: &Table, alias: Option<String>, schema: &Schema) -> Self {
+        let relation = Relation::of_table(table, alias, schema);
+        Self::of(vec![relation], None, schema.dialect)
     }
 }
 

@@ -62,7 +62,7 @@ impl<'s> Analysis<'s> {
         self.writes = Some(written);
         self.fires_triggers |= found.has_triggers || others;
         let renamed = alias.map(|alias| self.dialect().fold(&alias.name));
-        let relation = Relation::of_table(found, renamed);
+        let relation = Relation::of_table(found, renamed, self.schema);
         Ok((Some(found), relation))
     }
 
@@ -138,7 +138,7 @@ impl<'s> Analysis<'s> {
                 return Err(unsupported("FROM before SET"));
             }
         }
-        self.assignments(assignments, found, &scope)?;
+        self.all_assignments(assignments, found, &scope)?;
         if let Some(condition) = selection {
             self.plain(condition, &scope)?;
         }
@@ -163,6 +163,20 @@ impl<'s> Analysis<'s> {
             self.sort_key(key, scope)?;
         }
         limit.map_or(Ok(()), |limit| self.plain(limit, scope))
+    }
+
+    /// The assignments of a statement, in which columns that are sealed together are one.
+    pub fn all_assignments(
+        &mut self,
+        assignments: &mut Vec<Assignment>,
+        table: Option<&Table>,
+        scope: &Scope,
+    ) -> Result<(), Refusal> {
+        self.assignments(assignments, table, scope)?;
+        match table {
+            Some(table) => self.group_assignments(assignments, table),
+            None => Ok(()),
+        }
     }
 
     pub fn assignments(

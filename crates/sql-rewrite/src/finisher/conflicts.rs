@@ -35,7 +35,7 @@ use expressions::{EXCLUDED, Mentioned, Replaced, Unqualified, cast, mentions_exc
 use super::legs::{self, ArrayColumn, ArrayType, ROW, select_of};
 use super::targets::{Target, Value};
 use super::writes::note_types;
-use crate::analysis::{Analysis, OutColumn, Relation, Scope, template};
+use crate::analysis::{Analysis, OutColumn, Scope, template};
 use crate::dialect::postgres::finisher;
 use crate::increment::{Computed, has_query, locate_rows, part_assignments};
 use crate::walk;
@@ -137,8 +137,7 @@ impl<'s> Conflicts<'s> {
     /// Parts what the server assigns from what the finisher computes.
     fn part(&mut self, action: &DoUpdate, schema: &Schema) -> Result<(), Refusal> {
         let known_as = schema.dialect.fold(&self.name);
-        let relation = Relation::of_table(self.table, Some(known_as));
-        let scope = Scope::of(vec![relation], None, schema.dialect);
+        let scope = Scope::of_table(self.table, Some(known_as), schema);
         for assignment in singles(&action.assignments)? {
             let AssignmentTarget::ColumnName(name) = &assignment.target else {
                 continue;
@@ -157,7 +156,11 @@ impl<'s> Conflicts<'s> {
                 assignments: vec![tried],
                 ..self.update.clone()
             };
-            let parted = part_assignments(&update, self.table, &Analysis::new(schema), &scope);
+            let analysis = Analysis::new(schema);
+            let parted = part_assignments(&update, self.table, &analysis, &scope);
+            if let Ok((_, computed)) = &parted {
+                analysis.refuse_members(computed.iter().map(|(column, ..)| *column))?;
+            }
             match parted {
                 Ok((kept, _)) if !kept.is_empty() => self.kept.push(assignment),
                 Ok((_, computed)) => self.computed.extend(computed),

@@ -17,7 +17,7 @@ use sqlparser::ast::{
 };
 
 use super::conflicts::{Conflicts, RowUpdate};
-use super::rows::{Cells, cast_of, expand_stars, width_of};
+use super::rows::{Cells, cast_constant, expand_stars, width_of};
 use super::targets::{Target, Value, check_width, column_of};
 use super::writes::note_types;
 use super::{Prepared, arrays, lineage};
@@ -94,6 +94,7 @@ fn planned(
     let TableObject::TableName(name) = &insert.table else {
         return Err(unsupported("INSERT into what is no table"));
     };
+    Analysis::new(schema).refuse_groups(name)?;
     let table = table_of(name, schema)?;
     let mut source = match &insert.source {
         Some(source) => (**source).clone(),
@@ -351,50 +352,6 @@ pub(super) fn default_of(column: &Column, schema: &Schema) -> Result<Expr, Refus
     let mut text = String::new();
     literal.unwrap_or(crate::Literal::Null).write(&mut text);
     finisher::expression(&text).ok_or_else(|| unsupported("a default of this kind"))
-}
-
-/// Gives a constant without a type that of its column.
-pub(super) fn cast_constant(
-    cell: &mut Expr,
-    column: &Column,
-    (table, schema): (&Table, &Schema),
-) -> Result<(), Refusal> {
-    let is_untyped = Constant::of(cell)?.is_some_and(|constant| {
-        constant.cast.is_none()
-            && matches!(
-                constant.source,
-                Source::Parameter(_)
-                    | Source::Literal(crate::Literal::Text(_) | crate::Literal::Null)
-            )
-    });
-    if !is_untyped {
-        return Ok(());
-    }
-    let type_name = cast_of(table, column, schema).ok_or_else(|| {
-        unsupported(&format!(
-            "a constant for column {}.{} of a type that the finisher does not know",
-            table.name, column.name
-        ))
-        .with_hint("Insert such rows one by one.")
-    })?;
-    let cast = finisher::expression(&format!("CAST(NULL AS {type_name})"));
-    let Some(Expr::Cast {
-        kind,
-        data_type,
-        format,
-        ..
-    }) = cast
-    else {
-        return Err(unsupported(&format!("a column of type {type_name}")));
-    };
-    let inner = Box::new(std::mem::replace(cell, Expr::Tuple(Vec::new())));
-    *cell = Expr::Cast {
-        kind,
-        expr: inner,
-        data_type,
-        format,
-    };
-    Ok(())
 }
 
 /// The statement that inserts rows out of arrays, and what these are.

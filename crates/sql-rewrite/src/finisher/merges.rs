@@ -55,6 +55,7 @@ pub(crate) fn of_merge(merge: &Merge, schema: &Schema) -> Result<Plan, Refusal> 
             unsupported("RETURNING of MERGE").with_hint("Read the rows by a statement of its own.")
         );
     }
+    Analysis::new(schema).refuse_groups_of(&merge.table)?;
     let merging = Merging::of(merge, schema)?;
     merging.plan()
 }

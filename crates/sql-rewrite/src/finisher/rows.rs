@@ -4,8 +4,11 @@
 use column_value::LogicalType;
 use sqlparser::ast::{Expr, JoinConstraint, Query, Select, SelectItem, SetExpr, TableFactor};
 
+use crate::analysis::Constant;
+use crate::dialect::postgres::finisher;
 use crate::schema::views::constraint_of;
-use crate::{Column, Dialect, Schema, Table};
+use crate::{Column, Dialect, Refusal, Schema, Source, Table};
+use sql_plan::unsupported;
 
 /// The cells of rows that are written out, or of a select list.
 pub(super) struct Cells<'q> {
@@ -185,4 +188,48 @@ pub(super) fn cast_of(table: &Table, column: &Column, schema: &Schema) -> Option
     let known = types.get(&(table.oid, column.number))?;
     let has_limits = known.name.contains('(');
     (!has_limits).then(|| known.name.clone())
+}
+
+/// Gives a constant without a type that of its column.
+pub(super) fn cast_constant(
+    cell: &mut Expr,
+    column: &Column,
+    (table, schema): (&Table, &Schema),
+) -> Result<(), Refusal> {
+    let is_untyped = Constant::of(cell)?.is_some_and(|constant| {
+        constant.cast.is_none()
+            && matches!(
+                constant.source,
+                Source::Parameter(_)
+                    | Source::Literal(crate::Literal::Text(_) | crate::Literal::Null)
+            )
+    });
+    if !is_untyped {
+        return Ok(());
+    }
+    let type_name = cast_of(table, column, schema).ok_or_else(|| {
+        unsupported(&format!(
+            "a constant for column {}.{} of a type that the finisher does not know",
+            table.name, column.name
+        ))
+        .with_hint("Insert such rows one by one.")
+    })?;
+    let cast = finisher::expression(&format!("CAST(NULL AS {type_name})"));
+    let Some(Expr::Cast {
+        kind,
+        data_type,
+        format,
+        ..
+    }) = cast
+    else {
+        return Err(unsupported(&format!("a column of type {type_name}")));
+    };
+    let inner = Box::new(std::mem::replace(cell, Expr::Tuple(Vec::new())));
+    *cell = Expr::Cast {
+        kind,
+        expr: inner,
+        data_type,
+        format,
+    };
+    Ok(())
 }

@@ -24,7 +24,7 @@ use super::rows::expanded;
 use super::skip_locked::verb_of;
 use super::writes::{Target, note_types, skeleton};
 use super::{Prepared, arrays};
-use crate::analysis::{Analysis, Relation, Scope, output_list};
+use crate::analysis::{Analysis, Scope, output_list};
 use crate::increment::{Computed, has_query, locked_as_written, part_assignments};
 use crate::walk;
 use crate::{Dialect, Form, InsertedColumn, Plan, Purpose, Refusal, Schema, Source};
@@ -179,10 +179,10 @@ impl<'s> Part<'s> {
         let (mut kept, mut computed) = (Vec::new(), Vec::new());
         if let Statement::Update(update) = statement {
             let name = target.known_as(schema.dialect);
-            let relation = Relation::of_table(target.table, Some(name));
-            let scope = Scope::of(vec![relation], None, schema.dialect);
+            let scope = Scope::of_table(target.table, Some(name), schema);
             let analysis = Analysis::new(schema);
             (kept, computed) = part_assignments(update, target.table, &analysis, &scope)?;
+            analysis.refuse_members(computed.iter().map(|(column, ..)| *column))?;
         }
         if has_query(returning) || has_query(&kept) {
             return Err(unsupported(

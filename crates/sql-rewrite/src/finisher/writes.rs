@@ -15,16 +15,15 @@ use sqlparser::ast::{
 };
 
 use super::legs::select_of;
+use super::rows::cast_constant;
 use super::{Prepared, arrays};
-use crate::analysis::{Analysis, Constant, Outputs, Relation, Scope, output_list};
+use crate::analysis::{Analysis, Constant, Outputs, Scope, output_list};
 use crate::dialect::marks;
 use crate::dialect::postgres::finisher;
 use crate::increment::{
-    has_query, locate_rows, locked_as_written, part_assignments, written_table,
+    computed_holes, has_query, locate_rows, locked_as_written, part_assignments, written_table,
 };
-use crate::{
-    ColumnId, Dialect, FinisherWrite, Form, Output, Plan, Purpose, Refusal, Schema, Source, Table,
-};
+use crate::{ColumnId, Dialect, FinisherWrite, Output, Plan, Refusal, Schema, Table};
 use sql_plan::unsupported;
 
 /// The plan of an `UPDATE` that neither the server nor the proxy can do alone.
@@ -38,9 +37,19 @@ pub(crate) fn of_update(update: &Update, schema: &Schema) -> Result<Plan, Refusa
             "a query in RETURNING of rows that the finisher finds",
         ));
     }
-    let relation = Relation::of_table(target.table, Some(target.known_as(schema.dialect)));
-    let scope = Scope::of(vec![relation], None, schema.dialect);
-    let (kept, computed) = part_assignments(update, target.table, &Analysis::new(schema), &scope)?;
+    let known_as = Some(target.known_as(schema.dialect));
+    let scope = Scope::of_table(target.table, known_as, schema);
+    let analysis = Analysis::new(schema);
+    let (kept, mut computed) = part_assignments(update, target.table, &analysis, &scope)?;
+    analysis.complete_groups(&mut computed, &target.known_as(schema.dialect))?;
+    for (id, _, value) in &mut computed {
+        let mut columns = target.table.columns.iter();
+        let column = columns.find(|own| own.protected == Some(*id));
+        if let Some(column) = column.filter(|_| schema.is_member(*id)) {
+            // Alone, the server would assign it.
+            cast_constant(value, column, (target.table, schema))?;
+        }
+    }
     if has_query(&kept) {
         return Err(unsupported(
             "a query for a plain column of rows that the finisher finds",
@@ -57,13 +66,7 @@ pub(crate) fn of_update(update: &Update, schema: &Schema) -> Result<Plan, Refusa
     let write = |analysis: &mut Analysis| {
         note_types(&kept, target.table, analysis)?;
         let mut assignments = kept.clone();
-        for (number, (column, target, _)) in computed.iter().enumerate() {
-            let form = Form::Sealed(*column, Purpose::Store);
-            assignments.push(Set {
-                target: target.clone(),
-                value: analysis.hole(Source::Computed(number), form),
-            });
-        }
+        assignments.extend(computed_holes(&computed, analysis));
         let mut write = Update {
             assignments,
             from: None,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{
     Answer, Column, ColumnChecks, Enums, ProtectedColumn, QUERIES, RelationKind, Schema,
-    SchemaError, SealedForm, SessionFacts, Table, views,
+    SchemaError, SessionFacts, Table, views,
 };
 use crate::dialect::lexeme::{lower, names_word};
 use crate::dialect::postgres::{extensions, table_checks, text_search};
@@ -17,6 +17,7 @@ mod checks;
 mod closed;
 mod columns;
 pub(crate) mod fitting;
+mod groups;
 mod guards;
 
 pub use closed::SeenColumns;
@@ -75,6 +76,7 @@ impl Schema {
         building.read_columns(&answers[2]);
         building.read_parents(&answers[4]);
         building.apply_rules();
+        building.form_groups();
         building.close_tables(seen);
         building.read_indexes(&answers[3]);
         building.read_guards(&answers[5]);
@@ -285,6 +287,7 @@ impl<'a> Building<'a> {
         if let Some(problem) = problem {
             self.error(name, column, problem);
         }
+        let form = self.form(name, rule);
         let own_domain = || format!("column:{}.{}.{column}", name.0, name.1);
         let mut rules = self.rules.table(&name.0, &name.1).into_iter().flatten();
         let are_in_table = rules.any(|(_, rule)| !rule.checks.is_empty());
@@ -296,10 +299,10 @@ impl<'a> Building<'a> {
             logical,
             mode: rule.mode,
             domain: rule.domain.clone().unwrap_or_else(own_domain),
-            form: SealedForm::of(rule),
+            form,
             draws: rule.default.as_deref().and_then(Draws::parse),
             default,
-            not_null,
+            not_null: form.group.map_or(not_null, |_| rule.not_null),
             checks: ColumnChecks {
                 own: checks,
                 are_in_table,

@@ -129,7 +129,14 @@ impl Schema {
                 return None;
             }
             let guarded = GuardedColumn::new(&own.name, own.number, rule.layout());
-            Some(guarded.with_checks(rule.checks.are_in_table))
+            let guarded = guarded.with_checks(rule.checks.are_in_table);
+            if rule.form.group.is_none() {
+                return Some(guarded);
+            }
+            Some(match self.holder_in(table, rule.id) == Some(rule.id) {
+                true => guarded.holding_others(),
+                false => guarded.held_elsewhere(),
+            })
         })
         .collect()
     }

@@ -234,6 +234,10 @@ impl<'a> View<'a> {
         let found = self.found(source.as_deref(), &column);
         let first = *found.first()?;
         // Columns merged by USING have one name; they show the first, if all are alike.
+        // Its values are not where its name says, or those of others are there, too.
+        if first.is_some_and(|own| self.schema.is_member(own)) {
+            return None;
+        }
         let mut others = found.iter().skip(1);
         others
             .all(|other| self.merges(first, *other))

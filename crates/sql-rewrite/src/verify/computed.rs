@@ -156,6 +156,7 @@ pub(super) fn atoms_of(source: &Source) -> Vec<Atom> {
     let mut atoms = Vec::new();
     match source {
         Source::Calculated(expression, _) => hidden_in(expression, &mut atoms),
+        Source::Members(members) => atoms.extend(members.iter().flat_map(atoms_of)),
         source => atoms.push(Atom::of(source)),
     }
     atoms

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use crate::walk;
 
 use super::label::{Atom, Labels};
-use super::{Doubt, check_outputs, computed, hidden_by, labelled};
+use super::{Computes, Doubt, check_outputs, computed, hidden_by, labelled};
 use crate::analysis::Constant;
 use crate::{FinisherWrite, Form, InsertedColumn, InsertedRows, Purpose, Source};
 use sql_plan::Upsert;
@@ -18,7 +18,7 @@ pub(super) fn check(
     (upsert, inserted): (&Upsert, &InsertedRows),
     labels: &mut Labels,
 ) -> Result<Vec<Atom>, Doubt> {
-    let columns = labelled(&upsert.update, true, labels)?;
+    let columns = labelled(&upsert.update, Computes::ARRAYS, labels)?;
     check_outputs(&upsert.update.outputs, &columns, labels)?;
     for hole in &upsert.update.holes {
         let Source::Computed(number) = hole.source else {

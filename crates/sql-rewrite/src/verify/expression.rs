@@ -1,9 +1,8 @@
 //! Labels of expressions.
 
 use sqlparser::ast::{
-    AccessExpr, Array, BinaryOperator, CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentClause, FunctionArguments, Interval, OrderByExpr, Query, Subscript, Value,
-    WindowFrameBound, WindowSpec, WindowType,
+    AccessExpr, Array, BinaryOperator, CaseWhen, Expr, Ident, Interval, OrderByExpr, Query,
+    Subscript, Value, WindowFrameBound, WindowSpec,
 };
 
 use super::label::{Atom, Label};
@@ -27,8 +26,8 @@ impl Verifier<'_, '_> {
 
     fn label_of(&mut self, expression: &Expr, scope: &Scope) -> Result<Label, Doubt> {
         match expression {
-            Expr::Identifier(name) => scope.label(std::slice::from_ref(name), self.labels),
-            Expr::CompoundIdentifier(parts) => scope.label(parts, self.labels),
+            Expr::Identifier(name) => self.named(std::slice::from_ref(name), scope),
+            Expr::CompoundIdentifier(parts) => self.named(parts, scope),
             Expr::Nested(inner) => self.label(inner, scope),
             Expr::Prefixed { prefix, value } if is_bytes(prefix) => self.label(value, scope),
             Expr::Value(value) => self.value(&value.value),
@@ -54,6 +53,12 @@ impl Verifier<'_, '_> {
             }
             _ => self.predicate(expression, scope),
         }
+    }
+
+    fn named(&mut self, parts: &[Ident], scope: &Scope) -> Result<Label, Doubt> {
+        let label = scope.label(parts, self.labels)?;
+        super::groups::check_read(&label, self.labels)?;
+        Ok(label)
     }
 
     fn value(&mut self, value: &Value) -> Result<Label, Doubt> {
@@ -91,7 +96,7 @@ impl Verifier<'_, '_> {
             },
             _ => false,
         };
-        if !self.takes_arrays || !arrays.iter().all(is_computed) {
+        if !self.computes.arrays || !arrays.iter().all(is_computed) {
             return Ok(None);
         }
         let mut columns = Columns::default();
@@ -106,6 +111,7 @@ impl Verifier<'_, '_> {
         let hole = self.filling(name);
         let hole = hole.ok_or_else(|| Doubt(format!("nothing fills {name}")))?;
         super::mysql::check_compared(hole, self.labels.schema)?;
+        super::groups::check_hole(hole, self.computes.groups, self.labels.schema)?;
         match (hole.form, &hole.source) {
             (Form::Sealed(column, Purpose::Store), _) => Ok(Label::sealed(column)),
             (Form::SealedArray(column, Purpose::Store), _) => Ok(Label::sealed_array(column)),
@@ -117,7 +123,7 @@ impl Verifier<'_, '_> {
             }
             (Form::Plain, Source::Locator(_)) => Ok(Label::public()),
             // What it is made of is looked at where its rows are computed.
-            (Form::Plain, Source::Computed(_)) if self.takes_arrays => Ok(Label::public()),
+            (Form::Plain, Source::Computed(_)) if self.computes.arrays => Ok(Label::public()),
             (Form::Plain, Source::Computed(_)) => {
                 Err(Doubt("a computed value goes in clear".to_owned()))
             }
@@ -207,6 +213,7 @@ impl Verifier<'_, '_> {
         match expression {
             Expr::IsNull(inner) | Expr::IsNotNull(inner) => {
                 let label = self.label(inner, scope)?;
+                super::groups::check_unused(&label, self.labels)?;
                 self.labels.make_public(&label);
                 Ok(Label::public())
             }
@@ -369,101 +376,6 @@ impl Verifier<'_, '_> {
             result = self.labels.merge(result, label)?;
         }
         Ok(result)
-    }
-
-    pub fn function(&mut self, function: &Function, scope: &Scope) -> Result<Label, Doubt> {
-        let Function {
-            name,
-            uses_odbc_syntax: _,
-            parameters,
-            args,
-            filter,
-            null_treatment: _,
-            over,
-            within_group,
-        } = function;
-        if !matches!(parameters, FunctionArguments::None) {
-            return Err(Doubt("a function of another dialect".to_owned()));
-        }
-        if let Some(filter) = filter {
-            let label = self.label(filter, scope)?;
-            self.in_clear(label)?;
-        }
-        if let Some(WindowType::WindowSpec(window)) = over {
-            self.window(window, scope)?;
-        }
-        let list = match args {
-            FunctionArguments::None => return Ok(Label::public()),
-            FunctionArguments::Subquery(_) => {
-                return Err(Doubt("a query as the arguments of a function".to_owned()));
-            }
-            FunctionArguments::List(list) => list,
-        };
-        for clause in &list.clauses {
-            match clause {
-                FunctionArgumentClause::OrderBy(keys) => self.sort_keys(keys, scope)?,
-                _ => return Err(Doubt("a clause in a function call".to_owned())),
-            }
-        }
-        for key in within_group {
-            let label = self.label(&key.expr, scope)?;
-            self.in_clear(label)?;
-        }
-        let mut arguments = Vec::new();
-        for argument in &list.args {
-            arguments.extend(self.argument(argument, scope)?);
-        }
-        if self.dialect().split(name).is_none() {
-            return Err(Doubt("a function without a name".to_owned()));
-        }
-        let name = self.dialect().builtin(name);
-        self.called(name.as_deref().unwrap_or_default(), arguments)
-    }
-
-    fn argument(&mut self, argument: &FunctionArg, scope: &Scope) -> Result<Option<Label>, Doubt> {
-        let (FunctionArg::Unnamed(argument) | FunctionArg::Named { arg: argument, .. }) = argument
-        else {
-            return Err(Doubt("an argument of another dialect".to_owned()));
-        };
-        match argument {
-            FunctionArgExpr::Expr(expression) => self.label(expression, scope).map(Some),
-            FunctionArgExpr::Wildcard => Ok(None),
-            _ => Err(Doubt("an argument of another dialect".to_owned())),
-        }
-    }
-
-    /// The label of a function's result; the name is empty if the function is not the server's.
-    fn called(&mut self, name: &str, arguments: Vec<Label>) -> Result<Label, Doubt> {
-        let is_sealed = arguments.iter().any(|label| label.sealed.is_some());
-        if !is_sealed || name == "coalesce" {
-            let mut result = match is_sealed || arguments.is_empty() {
-                true => Label::null(),
-                false => arguments[0].clone(),
-            };
-            for argument in arguments {
-                result = self.labels.merge(result, argument)?;
-            }
-            return Ok(match is_sealed {
-                true => result,
-                false => result.computed(),
-            });
-        }
-        match (name, arguments.as_slice()) {
-            ("count", [_]) => Ok(Label::public()),
-            ("first_value" | "last_value" | "lag" | "lead", [one]) => Ok(one.clone()),
-            ("array_agg", [one]) => match one.sealed {
-                Some(sealed) if !sealed.is_array => Ok(Label::sealed_array(sealed.column)),
-                _ => Err(Doubt("an array of arrays of ciphertext".to_owned())),
-            },
-            ("nullif", [one, other]) => {
-                self.labels.meet(one, other)?;
-                Ok(one.clone())
-            }
-            ("min" | "max", [one]) if super::mysql::is_extreme(one, self.labels.schema) => {
-                Ok(one.clone())
-            }
-            _ => Err(Doubt(format!("function {name:?} of ciphertext"))),
-        }
     }
 
     pub fn window(&mut self, window: &WindowSpec, scope: &Scope) -> Result<(), Doubt> {

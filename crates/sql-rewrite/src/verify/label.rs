@@ -56,6 +56,7 @@ impl Atom {
             Source::Literal(Literal::Text(text)) => Self::of_text(text),
             Source::Literal(_)
             | Source::Calculated(..)
+            | Source::Members(_)
             | Source::Computed(_)
             | Source::Locator(_) => Self::Other,
         }
@@ -193,6 +194,12 @@ impl<'s> Labels<'s> {
     /// A value is stored in a column. One with check constraints takes what was checked for it:
     /// what was sealed to be stored there, or is there already.
     pub fn store(&mut self, given: &Label, target: &Label) -> Result<(), Doubt> {
+        if self.is_elsewhere(target) && !given.is_null() {
+            return Err(Doubt(
+                "a value would be stored in a column whose values are sealed into another"
+                    .to_owned(),
+            ));
+        }
         self.meet(given, target)?;
         let Some(column) = target.sealed else {
             return Ok(());
@@ -209,6 +216,12 @@ impl<'s> Labels<'s> {
                 self.title(column)
             ))),
         }
+    }
+
+    /// Whether the values of a column are sealed into another one: there is always NULL.
+    pub fn is_elsewhere(&self, label: &Label) -> bool {
+        let column = label.sealed.map(|sealed| sealed.column);
+        column.is_some_and(|column| self.schema.holder_of(column) != Some(column))
     }
 
     /// The table of a column has all checks of its rule.

@@ -14,7 +14,7 @@ use sqlparser::ast::{
 
 use super::inserted::{InFrom, Relations, is_made_of_plain, named, relations};
 use super::label::{Atom, Labels};
-use super::{Doubt, check_outputs, hidden_by, hidden_by_finisher, labelled};
+use super::{Computes, Doubt, check_outputs, hidden_by, hidden_by_finisher, labelled};
 use crate::dialect::postgres::finisher::CLAUSE_RELATION;
 use crate::walk;
 use crate::{ColumnId, Dialect, FinisherMerge, Form, InsertedColumn, MergeClause, Purpose, Source};
@@ -28,7 +28,7 @@ pub(super) fn check(plan: &FinisherMerge, labels: &mut Labels) -> Result<Vec<Ato
     };
     let relations = relations(&plan.query, &text, dialect)?;
     for (clause, number) in plan.clauses.iter().zip(1..) {
-        let columns = labelled(&clause.write, true, labels)?;
+        let columns = labelled(&clause.write, Computes::ARRAYS, labels)?;
         check_outputs(&clause.write.outputs, &columns, labels)?;
         hidden.extend(hidden_by(&clause.write.holes));
         for hole in &clause.write.holes {

@@ -5,6 +5,7 @@ use column_value::LogicalType;
 
 mod checked;
 mod filled;
+mod groups;
 mod mysql;
 mod sequences;
 mod skip_locked;

@@ -79,6 +79,7 @@ impl Meant {
                 self.constants.push(literal.clone());
             }
             Source::Calculated(expression, _) => self.expression(expression),
+            Source::Members(members) => members.iter().for_each(|own| self.source(own)),
             Source::Computed(_) | Source::Locator(_) => {}
         }
     }

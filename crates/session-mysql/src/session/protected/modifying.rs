@@ -294,7 +294,7 @@ impl Modifying {
             row.push(match sealed {
                 None => None,
                 Some(sealed) => {
-                    let value = loaded.sealer.open(column, sealed);
+                    let value = loaded.sealer.open(column, sealed).ok().flatten();
                     let value = value
                         .ok_or_else(|| StatementError::unopened(loaded.schema.column(column)))?;
                     let number = Number::of_value(&value);

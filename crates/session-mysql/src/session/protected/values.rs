@@ -31,7 +31,8 @@ impl Opened {
     ) -> Result<Self, StatementError> {
         let own = loaded.schema.column(column);
         let unopened = || StatementError::unopened(own);
-        let value = loaded.sealer.open(column, sealed).ok_or_else(unopened)?;
+        let value = loaded.sealer.open(column, sealed).ok().flatten();
+        let value = value.ok_or_else(unopened)?;
         Self::with(
             value,
             own.logical,

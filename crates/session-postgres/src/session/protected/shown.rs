@@ -180,8 +180,10 @@ impl<'a> ServerError<'a> {
         let sealed = FormatCode::TEXT.sealed(ServerType::Bytes, text, &mut memory)?;
         let mut found: Option<Vec<u8>> = None;
         let all = loaded.schema.protected.iter();
-        for column in all.filter(|own| own.server_type() == ServerType::Bytes) {
-            let Some(value) = loaded.sealer.open(column.id, sealed) else {
+        // Of values that are sealed together, each column would show only one.
+        let alone = all.filter(|own| own.form.group.is_none());
+        for column in alone.filter(|own| own.server_type() == ServerType::Bytes) {
+            let Ok(Some(value)) = loaded.sealer.open(column.id, sealed) else {
                 continue;
             };
             let mut out = Vec::new();

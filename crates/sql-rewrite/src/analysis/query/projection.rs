@@ -51,7 +51,8 @@ impl Analysis<'_> {
             match columns {
                 Some(columns) => {
                     for (expression, output) in columns {
-                        expanded.push(SelectItem::UnnamedExpr(expression));
+                        let (item, output) = self.shown(expression, output, scope)?;
+                        expanded.push(item);
                         outputs.push(output);
                     }
                 }
@@ -72,6 +73,28 @@ impl Analysis<'_> {
             .with_hint("Name the columns."));
         }
         Ok(None)
+    }
+
+    /// A column that `*` shows.
+    fn shown(
+        &self,
+        mut expression: Expr,
+        output: OutColumn,
+        scope: &Scope,
+    ) -> Result<(SelectItem, OutColumn), Refusal> {
+        let is_member = self.take_member(&mut expression, scope)?.is_some();
+        let item = match &output.name {
+            Some(name) if is_member => SelectItem::ExprWithAlias {
+                expr: expression,
+                alias: self.dialect().quote(name),
+            },
+            _ => SelectItem::UnnamedExpr(expression),
+        };
+        let output = OutColumn {
+            held_by: None,
+            ..output
+        };
+        Ok((item, output))
     }
 
     fn item(
@@ -116,6 +139,7 @@ impl Analysis<'_> {
                 .filter(|column| is_label || is_text && self.column(*column).logical.is_varchar())
                 .map(|_| LogicalType::Text),
             is_free: is_free && sealed.is_none() && gathered.is_none(),
+            held_by: None,
         })
     }
 }

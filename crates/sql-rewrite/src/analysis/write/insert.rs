@@ -76,7 +76,7 @@ impl Analysis<'_> {
             if let (true, Some(given)) = (columns.is_empty(), given) {
                 *columns = names(table, given, self.dialect());
             }
-            self.add_defaults(table, columns, source)?;
+            self.complete(table, columns, source)?;
         }
         match on {
             None => {}
@@ -244,6 +244,17 @@ impl Analysis<'_> {
         }
     }
 
+    /// Adds what the server does not know, and seals together what is sealed together.
+    fn complete(
+        &mut self,
+        table: &Table,
+        columns: &mut Vec<ObjectName>,
+        source: &mut Option<Box<Query>>,
+    ) -> Result<(), Refusal> {
+        self.add_defaults(table, columns, source)?;
+        self.group_rows(table, columns, source.as_deref_mut())
+    }
+
     /// Protected columns that the statement leaves out, and that have a default.
     fn add_defaults(
         &mut self,
@@ -316,7 +327,7 @@ impl Analysis<'_> {
         // Names without a table mean the table: those of `excluded` must be qualified.
         let around = Scope::of(vec![excluded], outer, self.dialect());
         let scope = Scope::of(vec![relation.clone()], Some(&around), self.dialect());
-        self.assignments(assignments, table, &scope)?;
+        self.all_assignments(assignments, table, &scope)?;
         match selection {
             Some(condition) => self.plain(condition, &scope),
             None => Ok(()),

@@ -14,7 +14,7 @@ use sqlparser::ast::{
     Statement, TableFactor, Update, Value, visit_expressions,
 };
 
-use crate::analysis::{Analysis, Constant, Relation, Scope, output_list, template};
+use crate::analysis::{Analysis, Constant, Scope, output_list, template};
 use crate::increment::{part_assignments, written_table};
 use crate::{
     Assignment, BinaryOperator, ColumnId, Current, Effects, Expression, Form, Plan, Purpose,
@@ -59,7 +59,7 @@ fn modify(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite, R
     let dialect = analysis.dialect();
     let renamed = alias.as_ref().map(|alias| dialect.fold(&alias.name));
     let name = renamed.clone().unwrap_or_else(|| table.name.clone());
-    let scope = Scope::of(vec![Relation::of_table(table, renamed)], None, dialect);
+    let scope = Scope::of_table(table, renamed, analysis.schema);
     let (kept, computed) = part_assignments(update, table, analysis, &scope)?;
     check_order(update, analysis)?;
     let mut columns = Vec::new();

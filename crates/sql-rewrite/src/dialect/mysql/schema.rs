@@ -201,6 +201,8 @@ pub fn check_rules(rules: &Rules) -> Vec<SchemaError> {
                  out"
             } else if rule.default.is_some() {
                 "has a default, which is not supported before MySQL yet"
+            } else if rule.group.is_some() {
+                "has a group, which is not supported before MySQL: remove `group`"
             } else {
                 continue;
             };

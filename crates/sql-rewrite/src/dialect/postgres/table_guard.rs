@@ -9,7 +9,8 @@
 //! Invariants:
 //! 1. Text and name depend on the columns alone, and not on their order in the table: partitions
 //!    and children may have another order.
-//! 2. NULL passes: `LEAST` and `GREATEST` skip it, and a check accepts an unknown result.
+//! 2. NULL passes, and in columns whose values are held by another one nothing else does:
+//!    `LEAST` and `GREATEST` skip it, and a check accepts an unknown result.
 //! 3. Nothing in the text depends on the search path or on another setting. `LEAST` and `GREATEST`
 //!    are syntax, and compare as the type's default index does.
 //! 4. No value that the codec seals is refused.
@@ -66,6 +67,8 @@ pub(crate) struct GuardedColumn {
     size_min: Option<u64>,
     /// The rules of its table have checks.
     is_checked: bool,
+    /// Its values are sealed with others and lie in another column: here is NULL.
+    is_empty: bool,
 }
 
 impl GuardedColumn {
@@ -84,6 +87,24 @@ impl GuardedColumn {
             is_long: length.is_some_and(|length| length > SHORT_LENGTH_MAX),
             size_min: (layout.logical == LogicalType::Bytes).then(|| layout.size_min()),
             is_checked: false,
+            is_empty: false,
+        }
+    }
+
+    /// The column has the values of a group.
+    pub(crate) fn holding_others(self) -> Self {
+        Self {
+            is_long: true,
+            size_min: None,
+            ..self
+        }
+    }
+
+    /// The values of the column are in another one.
+    pub(crate) fn held_elsewhere(self) -> Self {
+        Self {
+            is_empty: true,
+            ..self
         }
     }
 
@@ -151,7 +172,8 @@ impl TableGuard {
     fn conditions(&self, reader: Reader) -> Vec<String> {
         let mut conditions = Vec::new();
         for mode in Mode::ALL.map(Mode::header) {
-            let own = || self.columns.iter().filter(move |own| own.mode == mode);
+            let columns = self.columns.iter().filter(|own| !own.is_empty);
+            let own = || columns.clone().filter(move |own| own.mode == mode);
             let short = own().filter(|own| !own.is_long);
             let short: Vec<String> = short.map(|own| reader.name(own)).collect();
             conditions.extend(reader.header(mode, &short));
@@ -166,11 +188,16 @@ impl TableGuard {
                 conditions.push(reader.compared(&least, ">=", &size_min.to_string()));
             }
         }
+        let empty = self.columns.iter().filter(|own| own.is_empty);
+        let empty: Vec<String> = empty.map(|own| reader.name(own)).collect();
+        if !empty.is_empty() {
+            conditions.push(format!("{} IS NULL", among("COALESCE", &empty)));
+        }
         conditions
     }
 }
 
-/// The least or greatest of some values, which may be one.
+/// The least, greatest or first of some values, which may be one.
 fn among(which: &str, values: &[String]) -> String {
     match values {
         [value] => value.clone(),
@@ -281,6 +308,31 @@ mod tests {
             "LEAST(octet_length($4), octet_length($5)) >= 41",
         ];
         assert_eq!(own.conditions(Reader::Proxy), stored);
+    }
+
+    #[test]
+    fn columns_held_by_another_are_null() {
+        let layout = Layout {
+            logical: "text".parse().expect("a type"),
+            mode: Mode::Random,
+            bits: None,
+            pad: Pad::default(),
+            equality: EqualityForm::default(),
+        };
+        let column = |name, number| GuardedColumn::new(name, number, layout);
+        let columns = vec![
+            column("b", 2).held_elsewhere(),
+            column("a", 3).holding_others(),
+            column("c", 1).held_elsewhere(),
+        ];
+        let own = TableGuard::new(columns).expect("columns");
+        let stored = [
+            "substr($3, 1, 1) >= x9d",
+            "substr($3, 1, 1) < x9e",
+            "COALESCE($2, $1) IS NULL",
+        ];
+        assert_eq!(own.conditions(Reader::Proxy), stored);
+        assert!(own.condition().ends_with(r#"COALESCE("b", "c") IS NULL"#));
     }
 
     #[test]

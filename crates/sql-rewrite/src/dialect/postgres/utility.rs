@@ -1,6 +1,7 @@
 //! Utility statements, which carry no value of a row, and statements that contain another:
 //! `VACUUM`, `LOCK`, `COPY`, `EXPLAIN`, `PREPARE`, `DECLARE`.
 
+mod copied;
 mod explain;
 
 use std::fmt::Write as _;
@@ -18,8 +19,8 @@ use crate::dialect::lexeme::{Lexeme, Part, words};
 use crate::dialect::postgres::names::{folded, quoted, split};
 use crate::dialect::postgres::{ddl, effects, objects};
 use crate::{
-    ColumnId, Copy, CopyFormat, Effects, Form, Literal, OutputKind, Piece, Plan, Purpose, Refusal,
-    Schema, Source, Table, Template,
+    ColumnId, CopiedGroup, CopiedMember, Copy, CopyFormat, Effects, Form, Literal, OutputKind,
+    Piece, Plan, Purpose, Refusal, Schema, Source, Table, Template,
 };
 use sql_plan::{refuse, unsupported};
 
@@ -194,12 +195,22 @@ fn copy(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
         return Err(unsupported("COPY of a table that is not known"));
     };
     let indices = indices(table, columns)?;
+    if !into_server && schema.has_groups(table) {
+        let query = copied::query_of(table, &indices, schema)?;
+        return copy_query(&query, format(options, legacy_options)?, schema);
+    }
     let added = match into_server {
         true => left_out(&analysis, table, &indices),
         false => Vec::new(),
     };
     let format = format(options, legacy_options)?;
-    Ok(copy_of(table, (&indices, added), into_server, format))
+    let groups = copied::groups(table, &indices, schema)?;
+    Ok(copy_of(
+        table,
+        (&indices, added, groups),
+        into_server,
+        format,
+    ))
 }
 
 /// `COPY (query) TO STDOUT`, of a query that the server can do alone. `COPY` has no parameters:
@@ -256,6 +267,7 @@ fn copy_query(query: &Query, format: CopyFormat, schema: &Schema) -> Result<Plan
         fields: outputs.iter().map(field).collect(),
         format,
         added: Vec::new(),
+        groups: Vec::new(),
         effects,
     })))
 }
@@ -265,11 +277,20 @@ type LeftOut = (usize, ColumnId, Literal);
 
 fn copy_of(
     table: &Table,
-    (indices, added): (&[usize], Vec<LeftOut>),
+    (indices, added, groups): (&[usize], Vec<LeftOut>, Vec<(usize, CopiedGroup)>),
     into_server: bool,
     format: CopyFormat,
 ) -> Plan {
-    let sent = indices.iter().chain(added.iter().map(|(index, ..)| index));
+    let in_group = |place: usize| {
+        let mut members = groups.iter().flat_map(|(_, own)| &own.members);
+        members.any(|own| *own == CopiedMember::Field(place))
+    };
+    let sent = indices.iter().enumerate();
+    let sent = sent
+        .filter(|(place, _)| !in_group(*place))
+        .map(|(_, index)| index);
+    let sent = sent.chain(added.iter().map(|(index, ..)| index));
+    let sent = sent.chain(groups.iter().map(|(index, _)| index));
     let names = sent.map(|index| quoted(&table.columns[*index].name).to_string());
     let mut text = format!(
         "COPY {}.{} ({}) {} WITH (",
@@ -304,6 +325,7 @@ fn copy_of(
         fields: fields.collect(),
         format,
         added: added.into_iter().map(|(_, id, own)| (id, own)).collect(),
+        groups: groups.into_iter().map(|(_, own)| own).collect(),
         effects: Effects {
             writes: into_server.then(|| (table.schema.clone(), table.name.clone())),
             forgets_locks: into_server && table.has_triggers,
@@ -336,7 +358,9 @@ fn left_out(analysis: &Analysis, table: &Table, indices: &[usize]) -> Vec<LeftOu
     let columns = table.columns.iter().enumerate();
     let missing = columns.filter(|(index, _)| !indices.contains(index));
     let with_default = missing.filter_map(|(index, column)| {
-        let id = column.protected?;
+        let id = column
+            .protected
+            .filter(|id| !analysis.schema.is_member(*id))?;
         let default = analysis.column(id).default.clone()?;
         (default != Literal::Null).then_some((index, id, default))
     });

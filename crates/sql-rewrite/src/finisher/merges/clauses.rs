@@ -11,7 +11,8 @@ use sqlparser::ast::{
 use super::reduction::name_of;
 use crate::analysis::{Constant, given_always, is_default};
 use crate::dialect::postgres::finisher;
-use crate::finisher::inserts::{cast_constant, default_of};
+use crate::finisher::inserts::default_of;
+use crate::finisher::rows::cast_constant;
 use crate::finisher::targets::{Target, Value, check_width, column_of};
 use crate::walk;
 use crate::{Column, ProtectedColumn, Refusal, Schema, Table};

@@ -359,7 +359,11 @@ fn computed(
     };
     let dialect = schema.dialect;
     let renamed = alias.as_ref().map(|alias| dialect.fold(&alias.name));
-    let scope = Scope::of(vec![Relation::of_table(table, renamed)], None, dialect);
+    let scope = Scope::of(
+        vec![Relation::of_table(table, renamed, schema)],
+        None,
+        dialect,
+    );
     let (kept, computed) = part_assignments(update, table, &Analysis::new(schema), &scope)?;
     if has_query(&kept) {
         return Err(unsupported(

@@ -41,6 +41,7 @@ impl Schema {
         for name in &read {
             building.apply_rules_of(name);
         }
+        building.form_groups();
         building.read_indexes(&answers[3]);
         building.read_guards(&answers[5]);
         building.read_checks(&answers[5]);

@@ -126,6 +126,7 @@ fn copied_fields_are_sealed_for_their_column() {
             fields: vec![kind],
             format: CopyFormat::Binary,
             added: Vec::new(),
+            groups: Vec::new(),
             effects: Effects::default(),
         }))
     };

@@ -100,7 +100,7 @@ fn open(
     let mut memory = Vec::new();
     let format = FormatCode::TEXT;
     let sealed = format.sealed(ServerType::Number, text, &mut memory)?;
-    let value = loaded.sealer.open(column.id, sealed)?;
+    let value = loaded.sealer.open(column.id, sealed).ok()??;
     format.write(&value, column.logical, context, out).ok()
 }
 

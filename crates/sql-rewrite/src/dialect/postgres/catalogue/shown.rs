@@ -23,9 +23,10 @@ pub(super) fn attributes(schema: &Schema) -> Option<String> {
         separate(&mut rows);
         write!(
             rows,
-            "({relation}::pg_catalog.oid, {number}::pg_catalog.int2, {}, {})",
+            "({relation}::pg_catalog.oid, {number}::pg_catalog.int2, {}, {}{})",
             type_number(logical),
-            modifier(logical)
+            modifier(logical),
+            not_null(id, schema)
         )
         .expect("a String takes all");
     }
@@ -39,15 +40,19 @@ pub(super) fn attributes(schema: &Schema) -> Option<String> {
         match (name.as_str(), of_type) {
             ("atttypid", _) => columns.push_str("COALESCE(m.typid, a.atttypid) AS atttypid"),
             ("atttypmod", _) => columns.push_str("COALESCE(m.typmod, a.atttypmod) AS atttypmod"),
+            ("attnotnull", _) if has_groups(schema) => {
+                columns.push_str("COALESCE(m.always, a.attnotnull) AS attnotnull");
+            }
             (_, Some((own, other))) => {
                 write!(columns, "COALESCE(l.{other}, a.{own}) AS {own}").expect("a String");
             }
             (name, None) => write!(columns, "a.{}", quoted(name)).expect("a String"),
         }
     }
+    let always = always(schema);
     Some(format!(
         "SELECT {columns} FROM pg_catalog.pg_attribute AS a \
-         LEFT JOIN (VALUES {rows}) AS m (relid, num, typid, typmod) \
+         LEFT JOIN (VALUES {rows}) AS m (relid, num, typid, typmod{always}) \
          ON m.relid = a.attrelid AND m.num = a.attnum \
          LEFT JOIN pg_catalog.pg_type AS l ON l.oid = m.typid"
     ))
@@ -112,12 +117,13 @@ pub(super) fn columns(schema: &Schema) -> Option<String> {
             separate(&mut rows);
             write!(
                 rows,
-                "({}, {}, {}, {}, {}, {filled}::pg_catalog.text)",
+                "({}, {}, {}, {}, {}, {filled}::pg_catalog.text{})",
                 constant(&table.schema),
                 constant(&table.name),
                 constant(&column.name),
                 type_number(rule.logical),
-                modifier(rule.logical)
+                modifier(rule.logical),
+                not_null(rule.id, schema)
             )
             .expect("a String takes all");
         }
@@ -129,6 +135,10 @@ pub(super) fn columns(schema: &Schema) -> Option<String> {
     for name in &schema.catalogue.information_columns {
         separate(&mut columns);
         match INFORMATION.iter().find(|(own, ..)| own == name) {
+            None if name == "is_nullable" && has_groups(schema) => columns.write_str(
+                "CASE WHEN m.always IS NULL THEN c.is_nullable ELSE (CASE WHEN m.always THEN 'NO' \
+                 ELSE 'YES' END)::information_schema.yes_or_no END AS is_nullable",
+            ),
             Some((own, domain, value)) => write!(
                 columns,
                 "CASE WHEN m.typid IS NULL THEN c.{own} \
@@ -138,12 +148,36 @@ pub(super) fn columns(schema: &Schema) -> Option<String> {
         }
         .expect("a String takes all");
     }
+    let always = always(schema);
     Some(format!(
         "SELECT {columns} FROM information_schema.columns AS c \
-         LEFT JOIN (VALUES {rows}) AS m (sch, tab, col, typid, typmod, filled) \
+         LEFT JOIN (VALUES {rows}) AS m (sch, tab, col, typid, typmod, filled{always}) \
          ON m.sch = c.table_schema AND m.tab = c.table_name AND m.col = c.column_name \
          LEFT JOIN pg_catalog.pg_type AS l ON l.oid = m.typid"
     ))
+}
+
+/// Whether columns are sealed together: what is NOT NULL is in their rules then.
+fn has_groups(schema: &Schema) -> bool {
+    !schema.catalogue.groups.is_empty()
+}
+
+/// The name of what [`not_null`] gives, behind other names.
+fn always(schema: &Schema) -> &'static str {
+    match has_groups(schema) {
+        true => ", always",
+        false => "",
+    }
+}
+
+/// Whether a column is NOT NULL, behind other values; NULL: the server knows.
+fn not_null(id: ColumnId, schema: &Schema) -> &'static str {
+    match (has_groups(schema), schema.is_member(id)) {
+        (false, _) => "",
+        (true, false) => ", NULL::pg_catalog.bool",
+        (true, true) if schema.column(id).not_null => ", TRUE",
+        (true, true) => ", FALSE",
+    }
 }
 
 /// Relation, number and rule of every protected column in the server, those of indexes too.

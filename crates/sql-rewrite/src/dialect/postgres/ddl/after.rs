@@ -58,6 +58,10 @@ pub(crate) fn after<'s>(
     let mut made = made?;
     let mut schema = schema.clone().into_owned();
     let name = (made.schema.clone(), made.name.clone());
+    if let Statement::CreateTable(_) = statement {
+        // The order of its columns may be another one, if it was dropped before.
+        schema.dissolve_groups(&made);
+    }
     let there = schema.tables.get(&name);
     let replaces = matches!(statement, Statement::CreateView(view) if view.or_replace);
     made.has_triggers |= replaces && there.is_some_and(|there| there.has_triggers);

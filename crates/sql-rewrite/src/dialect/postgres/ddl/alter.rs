@@ -5,8 +5,8 @@ use sqlparser::ast::{
 };
 
 use super::{
-    checked, constraint, create, drawn, find, find_known, guarded, pass, put_schema, refusal,
-    refuse_reading, renamed, reshaping, subject_of, unknown, written,
+    checked, constraint, create, drawn, find, find_known, grouped, guarded, pass, put_schema,
+    refusal, refuse_reading, renamed, reshaping, subject_of, unknown, written,
 };
 use crate::dialect::postgres::names::{folded, quoted};
 use crate::{Piece, Plan, Refusal, Schema, Table, Template, Translated};
@@ -128,6 +128,7 @@ fn drops_rule(own: &AlterTableOperation, table: &Table, schema: &Schema) -> bool
 /// Checks one operation, and rewrites it if it creates a protected column.
 fn operation(own: &mut AlterTableOperation, table: &Table, schema: &Schema) -> Result<(), Refusal> {
     use AlterTableOperation as Operation;
+    grouped::check(own, table, schema)?;
     match own {
         Operation::AddConstraint { constraint, .. } => constraint::check(constraint, table, schema),
         Operation::AddColumn { column_def, .. } => {

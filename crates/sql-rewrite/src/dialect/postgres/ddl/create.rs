@@ -7,7 +7,7 @@ use sqlparser::ast::{
 };
 
 use super::{
-    checked, constraint, drawn, find, guarded, has_rules, is_temporary, own_name, pass,
+    checked, constraint, drawn, find, grouped, guarded, has_rules, is_temporary, own_name, pass,
     put_found_schema, put_schema, refusal, refuse_named, refuse_table_as, reshaping, subject_of,
     written,
 };
@@ -325,6 +325,7 @@ pub(super) fn column(
         }
     }
     definition.options = options;
+    grouped::put_not_null(definition, rule, table, schema)?;
     Ok(sequence)
 }
 

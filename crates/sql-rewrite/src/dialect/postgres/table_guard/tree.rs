@@ -156,11 +156,17 @@ impl Node<'_> {
                 is_own.then(|| format!("${}", self.word("varattno").unwrap_or("0")))
             }
             "CONST" => self.constant(),
-            // `NullTestType` of primnodes.h.
-            "NULLTEST" if self.word("nulltesttype")? == "1" => match self.field("arg")? {
-                [Item::Node(own)] => Some(format!("{} IS NOT NULL", own.text()?)),
-                _ => None,
-            },
+            "COALESCE" | "COALESCEEXPR" => {
+                Some(format!("COALESCE({})", self.arguments()?.join(", ")))
+            }
+            "NULLTEST" => {
+                // `NullTestType` of primnodes.h.
+                let test = named(&[("0", "IS NULL"), ("1", "IS NOT NULL")], "nulltesttype")?;
+                match self.field("arg")? {
+                    [Item::Node(own)] => Some(format!("{} {test}", own.text()?)),
+                    _ => None,
+                }
+            }
             _ => None,
         }
     }

@@ -61,7 +61,9 @@ pub(super) fn plan(
     };
     // A computed value is not there yet, and would not be part of a plan.
     let is_given = |source: &Source| match source {
-        Source::Parameter(_) | Source::Literal(_) | Source::Calculated(..) => true,
+        Source::Parameter(_) | Source::Literal(_) | Source::Calculated(..) | Source::Members(_) => {
+            true
+        }
         Source::Computed(_) | Source::Locator(_) => false,
     };
     if !translated.holes.iter().all(|hole| is_given(&hole.source)) {
