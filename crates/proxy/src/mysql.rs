@@ -223,7 +223,7 @@ impl Front<'_> {
             among,
         })?;
         let thread = several.then(|| threads.enter(greeting.connection, of_server.index));
-        let session = MySql::new(session, Arc::clone(of_server), thread);
+        let session = MySql::new(session, thread);
         Ok((session, server, place))
     }
 

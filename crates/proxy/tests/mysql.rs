@@ -6,4 +6,4 @@ mod commands;
 mod failures;
 mod logins;
 mod setup;
-mod several;
+pub mod several;

@@ -1,27 +1,22 @@
 //! A session before MySQL or MariaDB, and its server.
 
-use std::sync::Arc;
-
 use session_core::Outbox;
 use session_mysql::Session;
 
 use super::threads::Thread;
 use crate::connection;
-use crate::servers::Server;
 
-/// A session, and its server.
+/// A session, and its number at its server.
 pub struct MySql {
     session: Session,
-    server: Arc<Server>,
     /// None: there is one server alone.
     _thread: Option<Thread>,
 }
 
 impl MySql {
-    pub fn new(session: Session, server: Arc<Server>, thread: Option<Thread>) -> Self {
+    pub fn new(session: Session, thread: Option<Thread>) -> Self {
         Self {
             session,
-            server,
             _thread: thread,
         }
     }
@@ -41,9 +36,6 @@ impl connection::Session for MySql {
     }
 
     fn server_closed(&mut self) {
-        if !self.session.has_ended() {
-            self.server.note_loss();
-        }
         self.session.server_closed();
     }
 
