@@ -180,6 +180,13 @@ fn what_cannot_be_followed_is_refused_in_its_turn() {
     }
 }
 
+/// A client that waits for the answer to its text.
+fn asked() -> Played {
+    let mut played = Played::begun();
+    played.client(0, b"\x03select");
+    played
+}
+
 #[test]
 fn packets_that_do_not_belong_end_the_session() {
     let mut played = Played::begun();
@@ -190,11 +197,6 @@ fn packets_that_do_not_belong_end_the_session() {
     played.client(0, b"");
     played.assert_refused(1, Reason::MalformedPacket);
 
-    let asked = || {
-        let mut played = Played::begun();
-        played.client(0, b"\x03select");
-        played
-    };
     let mut played = asked();
     played.server(2, &ok(0));
     played.assert_refused(1, Reason::PacketsOutOfOrder);
