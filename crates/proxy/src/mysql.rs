@@ -234,7 +234,7 @@ impl Front<'_> {
             among,
         })?;
         let thread = several.then(|| threads.enter(greeting.connection, of_server.index));
-        let session = MySql::new(session, self.shared, (of_server, thread));
+        let session = MySql::new(session, self.shared, thread);
         Ok((session, server, place))
     }
 

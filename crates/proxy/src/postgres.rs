@@ -123,9 +123,6 @@ impl connection::Session for Postgres {
     }
 
     fn server_closed(&mut self) {
-        if !self.session.has_ended() {
-            self.server.note_loss();
-        }
         self.session.server_closed();
     }
 

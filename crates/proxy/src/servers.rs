@@ -40,7 +40,7 @@ pub struct Server {
     /// TLS with it.
     pub connector: Option<ServerConnector>,
     /// It is a node of Galera, where a change is seen later on the other nodes.
-    is_galera: AtomicBool,
+    is_galera: Arc<AtomicBool>,
     state: Mutex<State>,
 }
 
@@ -127,7 +127,7 @@ impl Servers {
                 name: server.address.to_string(),
                 address: server.address.clone(),
                 connector,
-                is_galera: AtomicBool::new(false),
+                is_galera: Arc::default(),
                 state: Mutex::default(),
             }))
         });
@@ -295,14 +295,6 @@ impl Server {
         }
     }
 
-    /// Notes that a session has lost it: it is looked for.
-    pub fn note_loss(&self) {
-        let mut state = self.lock();
-        if state.reach == Reach::Answers {
-            state.reach = Reach::Unknown;
-        }
-    }
-
     /// Notes whether it is a standby. True: it was one, and is none any more.
     pub fn note_role(&self, is_standby: bool) -> bool {
         let before = self.lock().role.replace((is_standby, Instant::now()));
@@ -332,9 +324,9 @@ impl Server {
         self.is_galera.store(is_galera, Ordering::Relaxed);
     }
 
-    /// Whether it is a node of Galera, as far as the monitor has said.
-    pub fn is_galera(&self) -> bool {
-        self.is_galera.load(Ordering::Relaxed)
+    /// Whether it is a node of Galera, as far as the monitor has said when this is read.
+    pub fn is_galera(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.is_galera)
     }
 
     /// What is known of it beside what it says to sessions.

@@ -23,6 +23,7 @@ use workloads::tpcc::schema::TABLES;
 use workloads::tpcc::{Isolation, Step};
 
 use crate::common::proxy_before;
+use crate::mysql::several::{AGREED, agree};
 use client::{Client, options};
 use terminal::Cluster;
 
@@ -37,6 +38,9 @@ const SYNCED_WITHIN: Duration = Duration::from_secs(60);
 /// All columns of TPC-C are protected.
 const RULES: &str = include_str!("../../../examples/tpcc-columns/100.toml");
 const RULES_OF_MYSQL: &str = include_str!("../../../examples/tpcc-columns/mysql/100.toml");
+
+const BEFORE_GALERA: &str = "protocol = \"mysql\"\nself_signed_tls = \"off\"\n\
+                             [proxy.monitor]\nuser = \"watch\"";
 
 /// What a server has: the numbers in the ledger, and how many orders, payments and deliveries they
 /// stand for.
@@ -145,25 +149,33 @@ fn content(node: &MySql) -> (Vec<Entry>, Vec<(String, Option<u64>)>) {
     (rows, checksums.expect("checksums"))
 }
 
+/// Nodes with an account for clients and one for the monitor, neither with a password.
+fn start_galera(count: usize) -> Galera {
+    assert!(Galera::is_installed(), "install galera-4 and rsync");
+    let sql = "CREATE USER worker@localhost;\nGRANT ALL ON *.* TO worker@localhost;\n\
+               CREATE USER watch@localhost;\nCREATE DATABASE tpcc;\nCREATE DATABASE shop;\n";
+    let galera = Galera::start(count, sql);
+    for node in &galera.nodes {
+        wait_until_synced(node, count);
+    }
+    galera
+}
+
+/// Nodes as TOML.
+fn addresses<'n>(nodes: impl IntoIterator<Item = &'n MySql>) -> String {
+    let addresses = nodes
+        .into_iter()
+        .map(|node| format!("\"127.0.0.1:{}\"", node.port()));
+    format!("[{}]", addresses.collect::<Vec<_>>().join(", "))
+}
+
 #[test]
 #[ignore = "it takes minutes and needs Galera: cargo xtask suites cluster"]
 fn galera_loses_no_acknowledged_transaction_when_a_node_is_killed() {
-    assert!(Galera::is_installed(), "install galera-4 and rsync");
-    let sql = "CREATE USER worker@localhost;\nGRANT ALL ON *.* TO worker@localhost;\n\
-               CREATE USER watch@localhost;\nCREATE DATABASE tpcc;\n";
-    let mut galera = Galera::start(3, sql);
-    for node in &galera.nodes {
-        wait_until_synced(node, 3);
-    }
-    let upstream = galera
-        .nodes
-        .iter()
-        .map(|node| format!("\"127.0.0.1:{}\"", node.port()));
-    let upstream = format!("[{}]", upstream.collect::<Vec<_>>().join(", "));
+    let mut galera = start_galera(3);
+    let upstream = addresses(&galera.nodes);
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let more = "protocol = \"mysql\"\nself_signed_tls = \"off\"\n\
-                [proxy.monitor]\nuser = \"watch\"";
-    let proxy = proxy_before(&folder, &upstream, RULES_OF_MYSQL, more);
+    let proxy = proxy_before(&folder, &upstream, RULES_OF_MYSQL, BEFORE_GALERA);
     let cluster = run_terminals::<Conn>(proxy.address.port(), 45, || {
         thread::sleep(WORK);
         galera.nodes[0].crash();
@@ -180,6 +192,31 @@ fn galera_loses_no_acknowledged_transaction_when_a_node_is_killed() {
         assert_eq!((ledger, checksums), (&contents[0].0, &contents[0].1));
     }
     check(&cluster, &contents[0].0);
+}
+
+#[test]
+#[ignore = "it needs Galera: cargo xtask suites cluster"]
+fn two_proxies_before_nodes_of_their_own_agree() {
+    let galera = start_galera(2);
+    let folders = [(); 2].map(|()| tempfile::tempdir().expect("a temporary folder"));
+    let [first, second] = [0, 1].map(|index| &galera.nodes[index]);
+    let upstreams = [addresses([first, second]), addresses([second, first])];
+    let proxies = [0, 1].map(|index| {
+        let (folder, upstream) = (&folders[index], &upstreams[index]);
+        proxy_before(folder, upstream, AGREED, BEFORE_GALERA)
+    });
+    let connect = |port| Conn::new(options(port, Some("shop"))).expect("it runs");
+    let mut clients = [0, 1].map(|index| connect(proxies[index].address.port()));
+    let mut servers = [first, second].map(|node| connect(node.port()));
+    for (client, node) in clients.iter_mut().zip([first, second]) {
+        let port: Option<u16> = client.query_first("SELECT @@port").expect("a row");
+        assert_eq!(port, Some(node.port()));
+    }
+    for server in &mut servers {
+        let wait = "SET SESSION wsrep_sync_wait = 1";
+        server.query_drop(wait).expect("it has the others' commits");
+    }
+    agree(&mut clients, &mut servers);
 }
 
 /// How far a standby has received what the primary wrote, in bytes.

@@ -7,4 +7,4 @@ mod failures;
 mod logins;
 mod raw;
 mod setup;
-mod several;
+pub mod several;

@@ -154,10 +154,11 @@ impl Session {
         self.end_protected();
     }
 
-    /// Notes that the server has closed its side. A client that waits for nothing sees the same.
+    /// Notes that the server has closed its side. A client that is in sees the same, as it would
+    /// without a proxy: its driver has a number of its own for that, by which pools know that the
+    /// connection is lost.
     pub fn server_closed(&mut self) {
-        let is_idle = matches!(self.phase, Phase::Ready) && !self.is_busy();
-        self.closing.told_the_end |= is_idle;
+        self.closing.told_the_end |= matches!(self.phase, Phase::Ready);
         let message = "the server closed the connection";
         self.end(&Refusal::new(Reason::Server, message));
     }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use aws_lc_rs::digest::{Algorithm, SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
+use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
 use configuration::MonitorConfig;
 use tokio::io::AsyncWriteExt;
 use wire_mysql::Capabilities;
@@ -193,23 +193,10 @@ fn proof(
     password: &[u8],
     nonce: &[u8; NONCE_SIZE],
 ) -> Result<Vec<u8>, MonitorError> {
-    let hash = |algorithm: &'static Algorithm, parts: &[&[u8]]| {
-        digest(algorithm, &parts.concat()).as_ref().to_vec()
-    };
-    let (once, mask) = match plugin {
+    let (algorithm, nonce_is_first) = match plugin {
         _ if password.is_empty() => return Ok(Vec::new()),
-        NATIVE => {
-            let once = hash(&SHA1_FOR_LEGACY_USE_ONLY, &[password]);
-            let twice = hash(&SHA1_FOR_LEGACY_USE_ONLY, &[&once]);
-            let mask = hash(&SHA1_FOR_LEGACY_USE_ONLY, &[nonce, &twice]);
-            (once, mask)
-        }
-        CACHING_SHA2 => {
-            let once = hash(&SHA256, &[password]);
-            let twice = hash(&SHA256, &[&once]);
-            let mask = hash(&SHA256, &[&twice, nonce]);
-            (once, mask)
-        }
+        NATIVE => (&SHA1_FOR_LEGACY_USE_ONLY, true),
+        CACHING_SHA2 => (&SHA256, false),
         other => {
             let name = String::from_utf8_lossy(&other[..other.len().min(64)]).into_owned();
             return Err(MonitorError::Refused(format!(
@@ -218,11 +205,15 @@ fn proof(
             )));
         }
     };
-    Ok(once
-        .iter()
-        .zip(mask)
-        .map(|(one, other)| one ^ other)
-        .collect())
+    // Whoever has the first hash can log in.
+    let once = Zeroizing::new(digest(algorithm, password).as_ref().to_vec());
+    let twice = digest(algorithm, &once);
+    let mask = match nonce_is_first {
+        true => digest(algorithm, &[nonce, twice.as_ref()].concat()),
+        false => digest(algorithm, &[twice.as_ref(), nonce].concat()),
+    };
+    let bytes = once.iter().zip(mask.as_ref());
+    Ok(bytes.map(|(one, other)| one ^ other).collect())
 }
 
 /// What a server is, by its variables and statuses: whether it is a node of Galera, and whether it

@@ -1,4 +1,4 @@
-//! A session before MySQL or MariaDB, its server, and its questions to the finisher.
+//! A session before MySQL or MariaDB, its number at its server, and its questions to the finisher.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -11,14 +11,12 @@ use tokio::task::JoinSet;
 use super::threads::Thread;
 use crate::connection;
 use crate::finishers::Finishers;
-use crate::servers::Server;
 use crate::shared::Shared;
 
 /// See the module.
 pub struct MySql {
     session: Session,
     shared: Arc<Shared>,
-    server: Arc<Server>,
     /// None: there is one server alone.
     _thread: Option<Thread>,
     /// The question to the finisher, at most one. It ends with the session.
@@ -27,15 +25,10 @@ pub struct MySql {
 
 impl MySql {
     /// Nothing is asked yet.
-    pub fn new(
-        session: Session,
-        shared: &Arc<Shared>,
-        (server, thread): (&Arc<Server>, Option<Thread>),
-    ) -> Self {
+    pub fn new(session: Session, shared: &Arc<Shared>, thread: Option<Thread>) -> Self {
         Self {
             session,
             shared: Arc::clone(shared),
-            server: Arc::clone(server),
             _thread: thread,
             finishing: JoinSet::new(),
         }
@@ -75,9 +68,6 @@ impl connection::Session for MySql {
     }
 
     fn server_closed(&mut self) {
-        if !self.session.has_ended() {
-            self.server.note_loss();
-        }
         self.session.server_closed();
     }
 

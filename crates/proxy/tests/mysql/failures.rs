@@ -28,7 +28,7 @@ fn a_server_that_is_not_there_is_said_to_be() {
 }
 
 #[test]
-fn a_server_that_dies_is_said_to_have_gone() {
+fn a_client_whose_server_dies_sees_the_end_of_its_connection() {
     let Some(server) = mariadb() else { return };
     let tap = Tap::before(server.port());
     let proxy = Proxy::before(&tap.address.to_string(), "");
@@ -38,16 +38,11 @@ fn a_server_that_dies_is_said_to_have_gone() {
     let looks = "SELECT count(*) FROM information_schema.processlist WHERE info LIKE '%''dying'''";
     while watching.query_first(looks).expect("a row") != Some(1) {}
     tap.cut();
-    let error = waiting
-        .join()
-        .expect("no panic")
-        .expect_err("it is gone")
-        .to_string();
-    assert!(
-        error.contains("1105") && error.contains("closed the connection"),
-        "{error}"
-    );
-    idle.query_drop("SELECT 1").expect_err("it is gone");
+    let asking = waiting.join().expect("no panic");
+    for ended in [asking, idle.query_drop("SELECT 1")] {
+        let error = ended.expect_err("it is gone");
+        assert!(!matches!(error, mysql::Error::MySqlError(_)), "{error}");
+    }
     proxy
         .connect("nat")
         .query_drop("SELECT 1")

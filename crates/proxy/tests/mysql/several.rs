@@ -1,4 +1,5 @@
-//! Several servers: which one a session begins on, and whom `KILL` means.
+//! Several servers: which one a session begins on, and whom `KILL` means. Several proxies: whether
+//! they agree.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -16,6 +17,13 @@ const RULES: &str = "
 file = \"columns.key\"
 [columns.\"shop.person\"]
 name = { type = \"varchar(20)\" }
+";
+
+/// Rules of a table that comes and goes.
+pub const AGREED: &str = "
+[columns.\"shop.person\"]
+name = { type = \"varchar(20)\", mode = \"equality\", collation = \"binary\" }
+mail = { type = \"varchar(20)\" }
 ";
 
 /// Two servers. None: MariaDB is not installed.
@@ -230,4 +238,45 @@ fn where_no_server_can_be_used_the_client_is_told_why() {
     );
     drop(others);
     wait_for(|| Conn::new(proxy.options("nat")).is_ok());
+}
+
+/// Clients of two proxies agree on a table that one of them makes and drops. Whatever the other
+/// one knows of it at a moment, it stores no plaintext.
+pub fn agree(clients: &mut [Conn; 2], servers: &mut [Conn]) {
+    for round in 0..4 {
+        let [one, other] = clients;
+        let (maker, user) = match round % 2 {
+            0 => (one, other),
+            _ => (other, one),
+        };
+        let create = "CREATE TABLE person (id INT PRIMARY KEY AUTO_INCREMENT, \
+                      name VARCHAR(20), mail VARCHAR(20))";
+        maker.query_drop(create).expect(create);
+        let insert = format!("INSERT INTO person (name, mail) VALUES ('CANARY {round}', 'CANARY')");
+        // The first ones may be refused.
+        wait_for(|| user.query_drop(&insert).is_ok());
+        let read: Vec<(String, String)> =
+            maker.query("SELECT name, mail FROM person").expect("rows");
+        assert_eq!(read, [(format!("CANARY {round}"), "CANARY".to_owned())]);
+        let found = format!("SELECT count(*) FROM person WHERE name = 'CANARY {round}'");
+        for client in [&mut *maker, &mut *user] {
+            assert_eq!(client.query_first(&found).expect("a row"), Some(1));
+        }
+        for server in &mut *servers {
+            let sealed = "SELECT count(*) FROM person WHERE name LIKE '%CANARY%' \
+                          OR mail LIKE '%CANARY%'";
+            assert_eq!(server.query_first(sealed).expect("a row"), Some(0));
+        }
+        maker.query_drop("DROP TABLE person").expect("dropped");
+    }
+}
+
+#[test]
+fn two_proxies_before_one_server_agree() {
+    let Some(server) = mariadb() else { return };
+    let rules = format!("[keys]\nfile = \"columns.key\"\n{AGREED}");
+    let proxies = [(); 2].map(|()| Proxy::start(&server, &rules));
+    let mut clients = [0, 1].map(|index| proxies[index].connect("nat"));
+    let direct = Conn::new(options_at(server.port(), "nat")).expect("the server runs");
+    agree(&mut clients, &mut [direct]);
 }

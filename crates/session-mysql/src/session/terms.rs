@@ -1,6 +1,7 @@
 //! The circumstances of a session.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use session_core::Protection;
 use wire_mysql::greeting::Greeting;
@@ -55,8 +56,9 @@ pub struct Terms<'a> {
 pub struct Among<'a> {
     /// The server's name, under which sessions share what they know of its tables.
     pub server: &'a str,
-    /// Whether it is a node of Galera, which sees later what was changed on another one.
-    pub is_galera: bool,
+    /// Whether it is a node of Galera, which sees later what was changed on another one. The
+    /// monitor may find that out after the session has begun.
+    pub is_galera: Arc<AtomicBool>,
     /// Which sessions are on other servers.
     pub elsewhere: Elsewhere,
 }

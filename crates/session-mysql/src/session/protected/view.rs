@@ -4,6 +4,7 @@
 //! may change it, and at an interval, since somebody may change it without the proxy.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use aws_lc_rs::digest::{SHA256, digest};
@@ -28,7 +29,7 @@ pub(super) struct View {
     /// The server that it is of. Empty: there is only one.
     server: Box<str>,
     /// Whether it is a node of Galera.
-    is_galera: bool,
+    is_galera: Arc<AtomicBool>,
     /// Under what it is shared.
     key: String,
     loaded: Option<Arc<Loaded>>,
@@ -53,7 +54,9 @@ impl View {
         Self {
             shared,
             server: among.map_or("", |among| among.server).into(),
-            is_galera: among.is_some_and(|among| among.is_galera),
+            is_galera: among
+                .map(|among| Arc::clone(&among.is_galera))
+                .unwrap_or_default(),
             key: String::new(),
             loaded: None,
             freshness: None,
@@ -119,7 +122,8 @@ impl View {
             .map(|text| match text.starts_with("SELECT") {
                 // A limit set by the session does not hold where there is another one.
                 true => {
-                    let waits = if self.is_galera { SYNCED } else { "" };
+                    let is_galera = self.is_galera.load(Ordering::Relaxed);
+                    let waits = if is_galera { SYNCED } else { "" };
                     format!("{waits}{text} LIMIT 18446744073709551615")
                 }
                 false => (*text).to_owned(),
