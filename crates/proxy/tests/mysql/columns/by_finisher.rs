@@ -518,7 +518,8 @@ fn long_texts_and_bytes_are_whole() {
         lab.ours.query_drop(&mode).expect("set");
         for text in [
             "SELECT * FROM letter WHERE page LIKE '%end'",
-            "SELECT CHAR_LENGTH(page), RIGHT(page, 5), LENGTH(scan), HEX(RIGHT(scan, 2)) FROM letter",
+            "SELECT CHAR_LENGTH(page), RIGHT(page, 5), LENGTH(scan), HEX(RIGHT(scan, 2)) FROM \
+             letter",
         ] {
             check(&mut lab, text, None);
             check(&mut lab, text, Some(vec![]));
