@@ -8,7 +8,7 @@ use configuration::Protocol;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::monitor::Monitor;
-use crate::servers::Server;
+use crate::servers::{Server, Witness};
 use crate::shared::Shared;
 use crate::{patroni, upstream};
 
@@ -39,8 +39,10 @@ pub(crate) async fn watch(server: Arc<Server>, shared: Arc<Shared>) {
     loop {
         ticks.tick().await;
         if let Some(port) = shared.config.patroni_port {
-            let verdict = timeout(LOOK_TIME, patroni::ask(&server, port.get())).await;
-            server.note_verdict(verdict.unwrap_or_default());
+            let asked = timeout(LOOK_TIME, patroni::ask(&server, port.get())).await;
+            if let Ok(Some(verdict)) = asked {
+                server.note_verdict(Witness::Patroni, verdict);
+            }
         }
         if let Some(monitor) = &mut monitor {
             monitor.look().await;
@@ -63,7 +65,7 @@ async fn look(server: Arc<Server>) {
     // No TLS: the server would log a connection that says nothing behind it.
     let reached = timeout(LOOK_TIME, upstream::reach(&server)).await;
     match reached.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
-        Ok(_) => server.note_look(),
-        Err(error) => server.note_failure(&error),
+        Ok(_) => server.note_reached(),
+        Err(error) => server.note_unreached(&error),
     }
 }

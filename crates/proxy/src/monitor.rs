@@ -8,10 +8,13 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use configuration::{MonitorConfig, Protocol};
+use configuration::{KeysError, MonitorConfig, Protocol};
+use crypto::secret::SecretBytes;
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
+use zeroize::Zeroizing;
 
-use crate::servers::{Server, Verdict};
+use crate::servers::{Server, Verdict, Witness};
 
 mod mysql;
 mod postgres;
@@ -25,6 +28,10 @@ pub(crate) struct Monitor {
     protocol: Protocol,
     server: Arc<Server>,
     connection: Option<Connection>,
+    /// The password, until the server refuses it: it may be another one by then.
+    password: Option<Zeroizing<Vec<u8>>>,
+    /// A command may take its time: it keeps nobody from this thread, and runs once at a time.
+    reading: Option<JoinHandle<Result<SecretBytes, KeysError>>>,
     /// What the log was told last that is wrong.
     told: Option<String>,
 }
@@ -43,6 +50,9 @@ enum MonitorError {
     /// It has been reached, and does not say what it is.
     #[error("{0}")]
     Refused(String),
+    /// It says that it cannot serve anybody now.
+    #[error("{0}")]
+    CannotServe(String),
 }
 
 impl Monitor {
@@ -52,6 +62,8 @@ impl Monitor {
             protocol,
             server,
             connection: None,
+            password: None,
+            reading: None,
             told: None,
         }
     }
@@ -67,16 +79,21 @@ impl Monitor {
         match asked {
             Ok(verdict) => {
                 // In this order: it is not to be known as reached without what it is.
-                self.server.note_verdict(Some(verdict));
+                self.server.note_verdict(Witness::Monitor, verdict);
                 self.server.note_look();
                 if self.told.take().is_some() {
                     tracing::info!(server = %self.server.name, "the monitor is back");
                 }
             }
             Err(MonitorError::Server(error)) => self.server.note_failure(&error),
+            Err(MonitorError::CannotServe(error)) => {
+                self.server.note_refusal();
+                tracing::debug!(server = %self.server.name, %error, "the server cannot serve");
+            }
             // Nobody knows of it that it can serve, unless a session finds out.
             Err(MonitorError::Refused(error)) => {
                 self.server.note_silence();
+                self.password = None;
                 if self.told.as_ref() != Some(&error) {
                     tracing::warn!(
                         server = %self.server.name, %error,
@@ -89,6 +106,7 @@ impl Monitor {
     }
 
     async fn ask_in_time(&mut self) -> Result<Verdict, MonitorError> {
+        self.read_password().await?;
         let asked = timeout(ASK_TIME, self.ask()).await;
         let asked = asked.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()));
         if asked.is_err() {
@@ -116,21 +134,42 @@ impl Monitor {
 
     async fn open(&self) -> Result<Connection, MonitorError> {
         let (server, account) = (&*self.server, &self.account);
+        // Empty: the servers ask for none.
+        let password = self.password.as_ref().map_or(&[][..], |own| own);
         Ok(match self.protocol {
-            Protocol::Mysql => Connection::MySql(mysql::Connection::open(server, account).await?),
+            Protocol::Mysql => {
+                let opened = mysql::Connection::open(server, account, password);
+                Connection::MySql(opened.await?)
+            }
             Protocol::Postgres => {
-                Connection::Postgres(postgres::Connection::open(server, account).await?)
+                let opened = postgres::Connection::open(server, account, password);
+                Connection::Postgres(opened.await?)
             }
         })
     }
-}
 
-/// The password of the account. Empty: there is none.
-fn password(account: &MonitorConfig) -> Result<zeroize::Zeroizing<Vec<u8>>, MonitorError> {
-    let Some(password) = &account.password else {
-        return Ok(zeroize::Zeroizing::default());
-    };
-    let password = password.read();
-    let password = password.map_err(|error| MonitorError::Refused(error.to_string()))?;
-    Ok(zeroize::Zeroizing::new(password.expose().to_vec()))
+    /// Reads the password, where it is not known.
+    async fn read_password(&mut self) -> Result<(), MonitorError> {
+        let Some(source) = &self.account.password else {
+            return Ok(());
+        };
+        if self.password.is_some() {
+            return Ok(());
+        }
+        let reading = self.reading.get_or_insert_with(|| {
+            let source = source.clone();
+            spawn_blocking(move || source.read())
+        });
+        let refused = |error: &dyn std::fmt::Display| MonitorError::Refused(error.to_string());
+        let Ok(read) = timeout(ASK_TIME, reading).await else {
+            return Err(refused(
+                &"the command that prints the password has not ended yet",
+            ));
+        };
+        self.reading = None;
+        let read = read.map_err(|error| refused(&error))?;
+        let read = read.map_err(|error| refused(&error))?;
+        self.password = Some(Zeroizing::new(read.expose().to_vec()));
+        Ok(())
+    }
 }

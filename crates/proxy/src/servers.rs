@@ -18,6 +18,9 @@ use crate::tls::ServerConnector;
 
 /// How long a server is tried last that has said that it cannot serve.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How long a connection alone does not prove that a server answers which has failed behind one:
+/// the system accepts connections for a process that stands still.
+const DOUBT: Duration = Duration::from_secs(30);
 /// How long the word of Patroni or of the monitor holds.
 const VERDICT_TIME: Duration = Duration::from_secs(5);
 
@@ -51,7 +54,8 @@ struct State {
     /// Whether it was a standby, and when it said so.
     role: Option<(bool, Instant)>,
     /// Whether it is of use, by those who are asked beside sessions.
-    verdict: Option<(Verdict, Instant)>,
+    patroni: Option<(Verdict, Instant)>,
+    monitor: Option<(Verdict, Instant)>,
 }
 
 /// How the last attempt to reach a server has ended.
@@ -64,8 +68,18 @@ enum Reach {
     Answers,
     /// It has said that it cannot serve.
     Refuses(Instant),
-    /// It cannot be reached.
-    Fails,
+    /// It cannot be reached, or has not answered behind the connection. Until then only an answer
+    /// proves that it is back.
+    Fails(Option<Instant>),
+}
+
+/// Who is asked beside sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Witness {
+    /// It decides which server is the primary.
+    Patroni,
+    /// The proxy's own account, which sees the server alone.
+    Monitor,
 }
 
 /// What Patroni or the monitor says of a server.
@@ -197,7 +211,7 @@ impl Servers {
     fn rank(&self, server: &Server, now: Instant) -> Rank {
         let state = server.lock();
         let service = match state.reach {
-            Reach::Fails => Service::Fails,
+            Reach::Fails(_) => Service::Fails,
             Reach::Refuses(since) if now.duration_since(since) < PAUSE => Service::Refuses,
             Reach::Refuses(_) | Reach::Unknown | Reach::Answers => Service::Serves,
         };
@@ -239,9 +253,18 @@ impl Servers {
 }
 
 impl State {
+    /// Patroni's word, since a primary that was replaced does not know it; but a server that says
+    /// itself that it cannot serve, cannot.
     fn verdict(&self, now: Instant) -> Option<Verdict> {
-        let (verdict, since) = self.verdict?;
-        (now.duration_since(since) < VERDICT_TIME).then_some(verdict)
+        let holds = |own: Option<(Verdict, Instant)>| {
+            let (verdict, since) = own?;
+            (now.duration_since(since) < VERDICT_TIME).then_some(verdict)
+        };
+        match (holds(self.patroni), holds(self.monitor)) {
+            (Some(_), Some(Verdict::IsOut)) => Some(Verdict::IsOut),
+            (Some(patroni), _) => Some(patroni),
+            (None, monitor) => monitor,
+        }
     }
 }
 
@@ -259,13 +282,21 @@ impl Server {
     /// Notes that it has answered.
     pub fn note_answer(&self) {
         let before = std::mem::replace(&mut self.lock().reach, Reach::Answers);
-        if before == Reach::Fails {
+        if matches!(before, Reach::Fails(_)) {
             tracing::info!(server = %self.name, "the server is back");
         }
     }
 
-    /// Notes that somebody listens there. Whether it can serve again is for the next session to
-    /// find out, once it has had the time.
+    /// Notes that somebody listens there.
+    pub fn note_reached(&self) {
+        match self.lock().reach {
+            Reach::Fails(Some(until)) if Instant::now() < until => {}
+            _ => self.note_look(),
+        }
+    }
+
+    /// Notes that it answers. Whether it can serve again is for the next session to find out, once
+    /// it has had the time.
     pub fn note_look(&self) {
         match self.lock().reach {
             Reach::Refuses(since) if since.elapsed() < PAUSE => return,
@@ -282,15 +313,32 @@ impl Server {
     /// Notes that it can be reached, and that nobody knows whether it can serve.
     pub fn note_silence(&self) {
         let mut state = self.lock();
-        if state.reach == Reach::Fails {
+        if matches!(state.reach, Reach::Fails(_)) {
             state.reach = Reach::Unknown;
         }
     }
 
-    /// Notes that it cannot be reached.
+    /// Notes that it cannot be reached: nobody has accepted a connection.
+    pub fn note_unreached(&self, error: &io::Error) {
+        self.note_failing(Reach::Fails(None), error);
+    }
+
+    /// Notes that it cannot be reached, or has failed behind the connection.
     pub fn note_failure(&self, error: &io::Error) {
-        let before = std::mem::replace(&mut self.lock().reach, Reach::Fails);
-        if before != Reach::Fails {
+        use io::ErrorKind as Kind;
+        let until = match error.kind() {
+            Kind::ConnectionRefused
+            | Kind::HostUnreachable
+            | Kind::NetworkUnreachable
+            | Kind::NotFound => None,
+            _ => Some(Instant::now() + DOUBT),
+        };
+        self.note_failing(Reach::Fails(until), error);
+    }
+
+    fn note_failing(&self, reach: Reach, error: &io::Error) {
+        let before = std::mem::replace(&mut self.lock().reach, reach);
+        if !matches!(before, Reach::Fails(_)) {
             tracing::warn!(server = %self.name, %error, "the server cannot be reached");
         }
     }
@@ -305,17 +353,20 @@ impl Server {
         has_changed
     }
 
-    /// Notes what Patroni or the monitor says. None: nothing can be learnt.
-    pub fn note_verdict(&self, verdict: Option<Verdict>) {
+    /// Notes what Patroni or the monitor says.
+    pub fn note_verdict(&self, witness: Witness, verdict: Verdict) {
         let now = Instant::now();
         let mut state = self.lock();
         let before = state.verdict(now);
-        if let Some(verdict) = verdict {
-            state.verdict = Some((verdict, now));
-        }
+        let said = match witness {
+            Witness::Patroni => &mut state.patroni,
+            Witness::Monitor => &mut state.monitor,
+        };
+        *said = Some((verdict, now));
+        let after = state.verdict(now);
         drop(state);
-        if verdict.is_some() && verdict != before {
-            tracing::info!(server = %self.name, ?verdict, "the server's state");
+        if after != before {
+            tracing::info!(server = %self.name, verdict = ?after, "the server's state");
         }
     }
 

@@ -26,6 +26,7 @@ mod choice;
 mod login;
 
 use choice::Chosen;
+pub(crate) use choice::cannot_serve;
 use login::Login;
 
 /// First byte of TLS (RFC 8446, 5.1): a client that does not ask first.

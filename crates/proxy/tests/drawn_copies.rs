@@ -1,6 +1,7 @@
 //! COPY into protected tables that leaves columns with a default out, beside a twin in clear.
 
 use std::io::Write as _;
+use std::time::{Duration, SystemTime};
 
 use postgres::Client;
 use postgres::error::SqlState;
@@ -18,6 +19,8 @@ since = { type = \"date\", default = \"CURRENT_TIMESTAMP\" }
 tags = { type = \"text[]\", default = \"'{CANARY}'\" }
 [columns.visit]
 id = { type = \"bigint\", mode = \"equality\", default = \"GENERATED ALWAYS AS IDENTITY\" }
+[columns.stamp]
+at = { type = \"timestamptz\", default = \"now()\" }
 ";
 
 const TABLES: &[&str] = &[
@@ -26,6 +29,7 @@ const TABLES: &[&str] = &[
      tags text[] DEFAULT '{CANARY}')",
     "CREATE TABLE visit (id bigint GENERATED ALWAYS AS IDENTITY (INCREMENT BY 10 START WITH 100),
      note text)",
+    "CREATE TABLE stamp (number integer, at timestamptz DEFAULT now())",
 ];
 const ALL: &str = "SELECT id, name, age, state, since = CURRENT_DATE, tags FROM person ORDER BY id";
 
@@ -183,6 +187,14 @@ fn a_copy_that_fails_behind_its_rows_leaves_the_session_whole() {
     let line = b"CANARY\t1\n".repeat(12_000);
     let error = copy_in(&mut twins.own, sql, &[&line]).expect_err("they are too many");
     assert!(error.starts_with("54000"), "{error}");
+    // Each row gets values, which are sealed.
+    let error = copy_in(
+        &mut twins.own,
+        "COPY person (age) FROM STDIN",
+        &[&b"1\n".repeat(500)],
+    );
+    let error = error.expect_err("they grow too large");
+    assert!(error.starts_with("54000"), "{error}");
     twins.same("SELECT count(*) FROM person");
     assert_eq!(copy_in(&mut twins.own, sql, &[b"CANARY\t1\n"]), Ok(1));
     for text in [
@@ -205,4 +217,35 @@ fn a_copy_that_fails_behind_its_rows_leaves_the_session_whole() {
         "{error:?}"
     );
     twins.setup.assert_unseen(&["CANARY"]);
+}
+
+#[test]
+fn a_prepared_copy_has_the_time_of_its_execution() {
+    let Some(mut twins) = begin() else { return };
+    let copy = twins.own.prepare("COPY stamp (number) FROM STDIN");
+    let copy = copy.expect("it is prepared");
+    std::thread::sleep(Duration::from_millis(50));
+    let before = SystemTime::now();
+    let mut writer = twins.own.copy_in(&copy).expect("it begins");
+    writer.write_all(b"1\n").expect("it is buffered");
+    writer.finish().expect("a row");
+    let row = twins.own.query_one("SELECT at FROM stamp", &[]);
+    let at: SystemTime = row.expect("a row").get(0);
+    assert!(at >= before, "{at:?} {before:?}");
+}
+
+#[test]
+fn rows_are_not_sent_to_a_table_that_has_changed() {
+    let Some(mut twins) = begin() else { return };
+    let mut other = client_of(&twins.setup.proxy);
+    let mut writer = twins.own.copy_in("COPY visit (note) FROM STDIN");
+    let held = writer.as_mut().expect("it begins");
+    held.write_all(b"CANARY\n").expect("it is buffered");
+    held.flush().expect("it is sent");
+    let text = "ALTER TABLE visit DROP COLUMN id";
+    answer(&mut other, text).expect(text);
+    let error = writer.expect("it has begun").finish();
+    let error = error.expect_err("the table has no such key any more");
+    assert!(error.as_db_error().is_some(), "{error:?}");
+    answer(&mut twins.own, "SELECT 1").expect("the session goes on");
 }

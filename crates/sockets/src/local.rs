@@ -57,6 +57,15 @@ impl LocalStream {
     }
 }
 
+impl Drop for LocalStream {
+    /// A child of this process may have the descriptor, too: the other side is to see the end all
+    /// the same. What was sent can still be read.
+    fn drop(&mut self) {
+        // It fails where the other side has gone.
+        let _ = self.socket.get_ref().shutdown(Shutdown::Both);
+    }
+}
+
 #[expect(
     deprecated,
     reason = "the other constructor is unsafe for types whose descriptor may change; that of a \

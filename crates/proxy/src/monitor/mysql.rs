@@ -14,7 +14,7 @@ use wire_mysql::packet;
 use wire_mysql::row::TextRow;
 use zeroize::Zeroizing;
 
-use super::{MonitorError, password};
+use super::MonitorError;
 use crate::mysql::read_payload;
 use crate::servers::{Server, Verdict};
 use crate::stream::Stream;
@@ -47,13 +47,17 @@ impl Connection {
     pub(super) async fn open(
         server: &Server,
         account: &MonitorConfig,
+        password: &[u8],
     ) -> Result<Self, MonitorError> {
-        let password = password(account)?;
         let mut own = Self {
             stream: upstream::reach(server).await?,
             sequence: 0,
         };
-        let said = own.read().await?;
+        // An error in the place of the greeting is not about the account.
+        let said = own.read().await.map_err(|error| match error {
+            MonitorError::Refused(said) => MonitorError::CannotServe(said),
+            other => other,
+        })?;
         let greeting = Greeting::read(&said).map_err(|_| not_understood())?;
         let mut taken = Capabilities::PROTOCOL_41
             | Capabilities::SECURE_CONNECTION
@@ -77,10 +81,10 @@ impl Connection {
             CACHING_SHA2 => CACHING_SHA2,
             _ => NATIVE,
         };
-        let answer = proof(plugin, &password, &greeting.nonce)?;
+        let answer = proof(plugin, password, &greeting.nonce)?;
         let login = Login::new(head, account.user.as_bytes(), (plugin, &answer));
         own.send(|out| login.write(out)).await?;
-        own.log_in(&password).await?;
+        own.log_in(password).await?;
         Ok(own)
     }
 

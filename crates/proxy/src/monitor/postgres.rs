@@ -5,8 +5,9 @@ use tokio::task::JoinSet;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::{Client, Config, NoTls};
 
-use super::{MonitorError, password};
+use super::MonitorError;
 use crate::servers::{Server, Verdict};
+use crate::startup::cannot_serve;
 use crate::upstream;
 use crate::watch::{Guarded, rows_of};
 
@@ -21,6 +22,7 @@ impl Connection {
     pub(super) async fn open(
         server: &Server,
         account: &MonitorConfig,
+        password: &[u8],
     ) -> Result<Self, MonitorError> {
         let mut config = Config::new();
         config
@@ -28,9 +30,8 @@ impl Connection {
             .user(&account.user)
             .dbname(&account.database)
             .ssl_mode(SslMode::Disable);
-        let password = password(account)?;
         if !password.is_empty() {
-            config.password(&*password);
+            config.password(password);
         }
         let stream = Guarded::new(upstream::open(server).await?);
         let connected = config.connect_raw(stream, NoTls).await;
@@ -60,6 +61,12 @@ impl Connection {
 
 /// What the server said, without the words of the library around it.
 fn said(error: &tokio_postgres::Error) -> MonitorError {
-    let said = error.as_db_error().map(|said| said.message().to_owned());
-    MonitorError::Refused(said.unwrap_or_else(|| error.to_string()))
+    let Some(said) = error.as_db_error() else {
+        return MonitorError::Refused(error.to_string());
+    };
+    let message = said.message().to_owned();
+    match cannot_serve(said.code().code().as_bytes()) {
+        true => MonitorError::CannotServe(message),
+        false => MonitorError::Refused(message),
+    }
 }

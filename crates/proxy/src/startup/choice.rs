@@ -184,7 +184,9 @@ impl Heard {
                     return Ok(Word::Asks);
                 }
                 backend::kind::ERROR => {
-                    return Ok(match cannot_serve(body) {
+                    let fields = backend::read_fields(body).unwrap_or_default();
+                    let mut codes = fields.iter().filter(|(kind, _)| *kind == b'C');
+                    return Ok(match codes.any(|(_, code)| cannot_serve(code)) {
                         true => Word::Refuses,
                         false => Word::Asks,
                     });
@@ -201,22 +203,16 @@ impl Heard {
     }
 }
 
-/// Whether an error is of the server's state, not of the client: it starts, stops or recovers, or
-/// has as many clients as it takes.
-fn cannot_serve(error: &[u8]) -> bool {
+/// Whether an error of this SQLSTATE is of the server's state, not of the client: it starts, stops
+/// or recovers, or has as many clients as it takes.
+pub(crate) fn cannot_serve(code: &[u8]) -> bool {
     let states = [
         SqlState::CANNOT_CONNECT_NOW,
         SqlState::ADMIN_SHUTDOWN,
         SqlState::CRASH_SHUTDOWN,
         SqlState::TOO_MANY_CONNECTIONS,
     ];
-    let fields = backend::read_fields(error).unwrap_or_default();
-    let code = fields.iter().find(|(kind, _)| *kind == b'C');
-    code.is_some_and(|(_, code)| {
-        states
-            .iter()
-            .any(|state| state.as_str().as_bytes() == *code)
-    })
+    states.iter().any(|state| state.as_str().as_bytes() == code)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use session_core::counters::add;
 use session_core::{Protection, Requests, Watch, Watching};
 use sql_rewrite::{ASKED, CHECKED};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_postgres::config::SslMode;
 use tokio_postgres::{AsyncMessage, Client, Config, NoTls};
@@ -186,7 +186,7 @@ struct Open {
 
 impl Open {
     async fn new(watch: &Watch, server: &Server, shared: &Shared) -> Result<Self, WatchError> {
-        let config = config(watch, shared)?;
+        let config = config(watch, shared).await?;
         let stream = upstream::open(server).await.map_err(WatchError::Connect)?;
         let (client, mut connection) = config.connect_raw(Guarded::new(stream), NoTls).await?;
         let (notify, said) = mpsc::channel(WAITING_MAX);
@@ -364,7 +364,7 @@ impl Open {
 }
 
 /// How to log in.
-fn config(watch: &Watch, shared: &Shared) -> Result<Config, WatchError> {
+async fn config(watch: &Watch, shared: &Shared) -> Result<Config, WatchError> {
     let mut config = Config::new();
     let own = shared.config.watch.as_ref();
     let name = watch.name().ok_or(WatchError::Name)?;
@@ -375,7 +375,11 @@ fn config(watch: &Watch, shared: &Shared) -> Result<Config, WatchError> {
     if let Some(own) = own {
         config.user(&own.user);
         if let Some(password) = &own.password {
-            config.password(password.read()?.expose());
+            let source = password.clone();
+            // A command may take its time, and this thread accepts clients.
+            let read = spawn_blocking(move || source.read()).await;
+            let read = read.map_err(|error| WatchError::Connect(error.into()))?;
+            config.password(read?.expose());
         }
     }
     Ok(config)

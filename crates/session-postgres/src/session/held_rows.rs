@@ -3,12 +3,17 @@
 //! answers CopyInResponse, holds the rows, asks for the values, and only then sends the COPY.
 
 use session_core::{Fault, StatementError, wiped};
-use sql_plan::{ColumnId, Copy, CopyFormat, Literal};
+use sql_plan::{ColumnId, Copy, CopyFormat, Literal, OutputKind};
 use wire_postgres::backend;
 use wire_postgres::frontend;
 use zeroize::Zeroizing;
 
 use crate::copy::Stream;
+
+/// What a value takes that is drawn for a row, and added to it.
+const ADDED_SIZE: usize = 128;
+/// What sealing adds to a value.
+const SEALED_SIZE: usize = 64;
 
 /// Rows that are held, and the message that they are for.
 #[derive(Debug)]
@@ -23,6 +28,8 @@ pub(super) struct HeldRows {
     /// The number of the first field that is added to each row.
     added_from: usize,
     count: usize,
+    /// What a row takes beside its own bytes, once its values are drawn and sealed.
+    row_growth: usize,
     columns: Vec<ColumnId>,
     size_max: usize,
     is_complete: bool,
@@ -35,6 +42,11 @@ pub(super) fn drawn_by(copy: &Copy) -> Vec<ColumnId> {
     drawn.map(|(column, _)| *column).collect()
 }
 
+fn sealed_fields(copy: &Copy) -> usize {
+    let sealed = |field: &&OutputKind| **field != OutputKind::Plain;
+    copy.fields.iter().filter(sealed).count()
+}
+
 impl HeldRows {
     /// Begins to hold the rows of a COPY, in at most so many bytes. `counter` reads them from their
     /// beginning.
@@ -45,6 +57,7 @@ impl HeldRows {
             counter: Some(counter),
             added_from: copy.fields.len(),
             count: 0,
+            row_growth: copy.added.len() * ADDED_SIZE + sealed_fields(copy) * SEALED_SIZE,
             columns: drawn_by(copy),
             size_max,
             is_complete: false,
@@ -57,21 +70,31 @@ impl HeldRows {
     /// They are too many.
     pub(super) fn push(&mut self, data: &[u8]) -> Result<(), StatementError> {
         if self.rows.len() + data.len() > self.size_max {
-            let size_max = self.size_max;
-            let message = format!(
-                "the proxy holds the rows of a COPY that leaves out a protected column whose \
-                 values are drawn from a sequence, and these have more than {size_max} bytes"
-            );
-            let hint = "Send the rows by several COPY, name the column and give its values, or \
-                        raise max_finish_bytes in the proxy's configuration.";
-            return Err(StatementError::limit(message).hint(hint));
+            return Err(self.too_large());
         }
         wiped::reserve(&mut self.rows, wire_postgres::HEADER_SIZE + data.len());
         backend::write(frontend::kind::COPY_DATA, &mut self.rows, |out| {
             out.extend_from_slice(data);
         });
         self.count_rows(Some(data));
+        // All rows are sealed at once.
+        let growth = self.count.saturating_mul(self.row_growth);
+        if self.rows.len().saturating_add(growth) > self.size_max {
+            return Err(self.too_large());
+        }
         Ok(())
+    }
+
+    fn too_large(&self) -> StatementError {
+        let size_max = self.size_max;
+        let message = format!(
+            "the proxy holds the rows of a COPY that leaves out a protected column whose values \
+             are drawn from a sequence, and these take more than {size_max} bytes"
+        );
+        StatementError::limit(message).hint(
+            "Send the rows by several COPY, name the column and give its values, or raise \
+             max_finish_bytes in the proxy's configuration.",
+        )
     }
 
     /// Takes the client's CopyDone or CopyFail.
@@ -123,6 +146,11 @@ impl HeldRows {
         columns.map(|column| (*column, self.count)).collect()
     }
 
+    /// Whether a COPY takes the rows as the one for which they were sent.
+    pub(super) fn are_for(&self, copy: &Copy) -> bool {
+        (self.added_from, &self.columns) == (copy.fields.len(), &drawn_by(copy))
+    }
+
     /// The rows, as the client's messages.
     pub(super) fn into_rows(self) -> Zeroizing<Vec<u8>> {
         self.rows
@@ -149,6 +177,17 @@ pub(super) fn beside_others() -> StatementError {
          supported beside other statements in one text",
     )
     .hint("Send it by itself.")
+}
+
+/// The table is another one than when the client began to send rows.
+pub(super) fn changed() -> StatementError {
+    let message = "the table has changed while the proxy held the rows of the COPY";
+    StatementError::new(
+        Fault::Statement,
+        sqlstate::SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message,
+    )
+    .hint("Send the COPY again.")
 }
 
 /// A message that is none of a COPY came before its end.

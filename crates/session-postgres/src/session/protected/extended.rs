@@ -463,6 +463,10 @@ impl Protected {
                 return Ok(());
             }
         }
+        if statement.plan.copy(0).is_some() {
+            // Defaults and values of its rows may be the time: that of this execution.
+            self.note_time();
+        }
         self.apply_effects(&statement.plan, 0);
         let effects = statement.plan.effects(0);
         let row = row.filter(|_| effects.is_some_and(|effects| effects.keeps_locked_rows));

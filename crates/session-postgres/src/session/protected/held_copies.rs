@@ -32,7 +32,13 @@ impl Protected {
     ) -> Result<bool, StatementError> {
         let waited = self.copy.set_awaits_idle(false);
         let mut copies = (0..plan.planned.len()).filter_map(|index| plan.copy(index));
-        let Some(copy) = copies.find(|copy| !drawn_by(copy).is_empty()) else {
+        let copy = copies.find(|copy| !drawn_by(copy).is_empty());
+        if let Some(held) = self.copy.held()
+            && !copy.is_some_and(|copy| held.are_for(copy))
+        {
+            return Err(held_rows::changed());
+        }
+        let Some(copy) = copy else {
             return Ok(false);
         };
         if plan.planned.len() > 1 {

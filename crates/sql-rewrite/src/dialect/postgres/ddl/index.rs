@@ -43,8 +43,14 @@ pub(super) fn plan(create: &CreateIndex, schema: &Schema) -> Result<Plan, Refusa
         }
         anew.predicate = None;
     }
+    if anew.columns.is_empty() && create.unique {
+        // Only these kinds can be unique. In its own words the server refuses it.
+        anew.columns.clone_from(&create.columns);
+    }
     if anew.columns.is_empty() {
         make_empty(&mut anew, create, &view, table)?;
+    } else if create.name.is_none() && anew.columns.len() < create.columns.len() {
+        return Err(other_name(table));
     }
     put_schema(&mut anew.table_name, &table.schema);
     written(&Statement::CreateIndex(anew))
@@ -127,13 +133,9 @@ fn make_empty(
 ) -> Result<(), Refusal> {
     let is_column = |column: &&IndexColumn| view.column(&column.column.expr).is_some();
     let mut columns: Vec<IndexColumn> = create.columns.iter().filter(is_column).cloned().collect();
-    if create.name.is_none() && columns.len() < create.columns.len() {
-        return Err(refusal(
-            &format!("protected table {}.{}", table.schema, table.name),
-            "an index without a name, over an expression of protected columns, would get another \
-             name than usual",
-            "Give the index a name, or leave it out: the server finds nothing by it.",
-        ));
+    let has_others = columns.len() < create.columns.len() || !create.include.is_empty();
+    if create.name.is_none() && has_others {
+        return Err(other_name(table));
     }
     if columns.is_empty() {
         let own = table.columns.iter().find(|own| own.protected.is_some());
@@ -160,6 +162,15 @@ fn make_empty(
         ..anew.clone()
     };
     Ok(())
+}
+
+/// The server makes the name of an index from its columns.
+fn other_name(table: &Table) -> Refusal {
+    refusal(
+        &format!("protected table {}.{}", table.schema, table.name),
+        "an index without a name, of which columns are left out, would get another name than usual",
+        "Give the index a name, or leave the columns out: the server finds nothing by them.",
+    )
 }
 
 /// `IS NULL` of a protected column is allowed in conditions, and has no use as a key.
