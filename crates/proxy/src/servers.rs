@@ -289,7 +289,8 @@ impl Server {
 
     /// Notes that somebody listens there.
     pub fn note_reached(&self) {
-        match self.lock().reach {
+        let reach = self.lock().reach;
+        match reach {
             Reach::Fails(Some(until)) if Instant::now() < until => {}
             _ => self.note_look(),
         }
