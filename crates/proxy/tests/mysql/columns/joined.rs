@@ -71,7 +71,7 @@ const WRITING: [&str; 13] = [
     CARDS,
 ];
 
-const DELETING: [&str; 8] = [
+const DELETING: [&str; 9] = [
     "DELETE c FROM card c JOIN person p ON p.number = c.number WHERE p.number IN (4242424201, \
      4242424205)",
     "DELETE FROM c USING card AS c INNER JOIN person p ON p.number = c.number WHERE p.id = 2",
