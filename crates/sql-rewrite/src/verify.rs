@@ -27,6 +27,7 @@ mod information;
 mod inserted;
 mod joined;
 mod label;
+mod loaded;
 mod merged;
 mod mysql;
 mod names;
@@ -81,6 +82,7 @@ pub fn is_of_second_proof(message: &str) -> bool {
 }
 
 pub(crate) use information::check_information;
+pub(crate) use loaded::check_load;
 
 /// Proves a plan for a statement that reads or writes rows.
 pub(crate) fn check(plan: &Plan, schema: &Schema) -> Result<(), Doubt> {

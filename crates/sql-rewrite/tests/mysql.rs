@@ -209,6 +209,24 @@ fn what_is_read_in_other_ways_is_refused() {
 }
 
 #[test]
+fn a_comment_and_capitals_of_an_alias_change_nothing() {
+    assert_plan(
+        "/* set by app */ UPDATE person SET id = 1",
+        "one: UPDATE `shop`.`person` SET id = 1",
+    );
+    assert_plan(
+        "/* desc: a list */ DELETE P FROM person AS P JOIN plain AS q ON P.id = q.id",
+        "one: DELETE P FROM `shop`.`person` AS P JOIN `shop`.`plain` AS q ON P.id = q.id",
+    );
+    assert_refused("/* x */ HANDLER person OPEN", "HANDLER");
+    assert_refused("/*!50000 HANDLER */ person OPEN", "");
+    assert_refused(
+        "DELETE Q FROM person AS p JOIN plain AS r ON p.id = r.id",
+        "alias",
+    );
+}
+
+#[test]
 fn a_file_is_loaded_by_digits_of_sealed_values() {
     assert_plan(
         "LOAD DATA LOW_PRIORITY LOCAL INFILE 'a''b.csv' REPLACE INTO TABLE person CHARACTER SET \
@@ -239,6 +257,10 @@ fn a_file_is_loaded_by_digits_of_sealed_values() {
         ),
         ("LOAD DATA LOCAL INFILE 'x' INTO TABLE shown", "shown"),
         ("LOAD XML LOCAL INFILE 'x' INTO TABLE person", "XML"),
+        (
+            "LOAD DATA LOCAL INFILE 'x' INTO TABLE person (id) SET name = 'x', number = 1",
+            "without a field",
+        ),
     ] {
         assert_refused(statement, reason);
     }

@@ -49,7 +49,8 @@ pub fn statement(body: &[u8]) -> Result<u32, Malformed> {
 }
 
 impl<'a> Bulk<'a> {
-    /// Reads what follows the first byte, for a statement with this many parameters.
+    /// Reads what follows the first byte, for a statement with this many parameters. None: its rows
+    /// have more than `values_max` values.
     ///
     /// # Errors
     /// It is malformed, has no row, or no types although none came before.
@@ -57,7 +58,8 @@ impl<'a> Bulk<'a> {
         body: &'a [u8],
         parameters: usize,
         earlier_types: &[ParameterType],
-    ) -> Result<Self, Malformed> {
+        values_max: usize,
+    ) -> Result<Option<Self>, Malformed> {
         let mut reader = Reader::new(body);
         let (statement, flags) = (reader.u32()?, reader.u16()?);
         let types: Vec<ParameterType> = match flags & HAS_TYPES != 0 {
@@ -72,6 +74,9 @@ impl<'a> Bulk<'a> {
         }
         let mut rows = Vec::new();
         while !reader.is_at_end() {
+            if (rows.len() + 1) * parameters > values_max {
+                return Ok(None);
+            }
             let row = types.iter().map(|of| {
                 Ok(match reader.u8()? {
                     GIVEN => Item::Value(Value::read(of.kind, &mut reader)?),
@@ -83,12 +88,12 @@ impl<'a> Bulk<'a> {
             });
             rows.push(row.collect::<Result<_, _>>()?);
         }
-        Ok(Self {
+        Ok(Some(Self {
             statement,
             flags,
             types,
             rows,
-        })
+        }))
     }
 
     /// Appends the command, with its types.
@@ -139,21 +144,23 @@ mod tests {
         bulk().write(&mut out);
         assert_eq!(out[0], kind::STMT_BULK_EXECUTE);
         assert_eq!(statement(&out[1..]), Ok(7));
-        assert_eq!(Bulk::read(&out[1..], 2, &[]), Ok(bulk()));
+        assert_eq!(Bulk::read(&out[1..], 2, &[], 6), Ok(Some(bulk())));
+        assert_eq!(Bulk::read(&out[1..], 2, &[], 5), Ok(None));
         let row_ends = [6 + 4 + 6, 6 + 4 + 6 + 7];
         for size in 0..out.len() - 1 {
-            let read = Bulk::read(&out[1..=size], 2, &[]);
+            let read = Bulk::read(&out[1..=size], 2, &[], 6);
             assert_eq!(read.is_ok(), row_ends.contains(&size), "{size}");
         }
-        assert!(Bulk::read(&out[1..], 0, &[]).is_err());
-        assert!(Bulk::read(&[&out[1..], &[9]].concat(), 2, &[]).is_err());
+        assert!(Bulk::read(&out[1..], 0, &[], 6).is_err());
+        assert!(Bulk::read(&[&out[1..], &[9]].concat(), 2, &[], 8).is_err());
     }
 
     #[test]
     fn types_of_an_earlier_execution_hold() {
         let body = b"\x07\0\0\0\0\0\0\x05\0\0\0\x02";
-        assert!(Bulk::read(body, 2, &[]).is_err());
-        let read = Bulk::read(body, 2, &bulk().types).expect("well formed");
+        assert!(Bulk::read(body, 2, &[], 2).is_err());
+        let read = Bulk::read(body, 2, &bulk().types, 2).expect("well formed");
+        let read = read.expect("few values");
         assert_eq!(read.rows, [[Item::Value(Value::Long(5)), Item::Default]]);
     }
 }

@@ -71,12 +71,13 @@ const WRITING: [&str; 13] = [
     CARDS,
 ];
 
-const DELETING: [&str; 8] = [
+const DELETING: [&str; 9] = [
     "DELETE c FROM card c JOIN person p ON p.number = c.number WHERE p.number IN (4242424201, \
      4242424205)",
     "DELETE FROM c USING card AS c INNER JOIN person p ON p.number = c.number WHERE p.id = 2",
     "DELETE person, q FROM person, plain q WHERE person.id = q.id AND person.small = -3",
     "DELETE card FROM card WHERE number = 4242424299",
+    "/* desc: list, set */ DELETE C FROM card AS C JOIN plain Q ON C.person = Q.id WHERE Q.id = 77",
     "DELETE p FROM person p LEFT JOIN card c ON c.number = p.number WHERE c.number IS NULL",
     PERSONS,
     CARDS,

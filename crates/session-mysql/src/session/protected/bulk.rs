@@ -21,6 +21,10 @@ use super::statements::{Bindings, Kind, Prepared, translated};
 use super::{Pending, Protected, Reach, Work};
 use crate::refusal::Refusal;
 
+/// One value for so many bytes of `max_message_bytes` is the most that a bulk execution has. The
+/// proxy needs some 400 bytes for each, however short it is.
+const BYTES_FOR_VALUE: usize = 256;
+
 /// The rows of a bulk execution.
 struct Rows {
     number: u32,
@@ -44,10 +48,16 @@ pub(super) struct Further {
 }
 
 impl Rows {
-    /// Takes the rows of a command.
-    fn take(prepared: &mut Prepared, (number, body): (u32, &[u8])) -> Result<Self, Refusal> {
+    /// Takes the rows of a command. None: they have more values than these.
+    fn take(
+        prepared: &mut Prepared,
+        (number, body): (u32, &[u8]),
+        values_max: usize,
+    ) -> Result<Option<Self>, Refusal> {
         let parameters = prepared.parameters();
-        let bulk = Bulk::read(body, parameters, prepared.types())?;
+        let Some(bulk) = Bulk::read(body, parameters, prepared.types(), values_max)? else {
+            return Ok(None);
+        };
         let head = Head {
             statement: number,
             cursor: NO_CURSOR,
@@ -71,12 +81,12 @@ impl Rows {
         }
         let flags = bulk.flags & !UNIT_RESULTS;
         prepared.note_types(bulk.types);
-        Ok(Self {
+        Ok(Some(Self {
             number,
             flags,
             rows,
             marks,
-        })
+        }))
     }
 
     /// The command for the server's statement of a plan.
@@ -156,6 +166,7 @@ impl Protected {
         pending: &Pending,
         reach: &mut Reach<'_>,
     ) -> Result<(), Refusal> {
+        let values_max = self.size_max() / BYTES_FOR_VALUE;
         let number = self.statements.number(statement(body)?);
         if !self.begin_prepared(number, pending, reach) {
             return Ok(());
@@ -177,7 +188,10 @@ impl Protected {
             self.refuse(&no_rows(), pending.sequence, reach);
             return Ok(());
         }
-        let rows = Rows::take(prepared, (number, body))?;
+        let Some(rows) = Rows::take(prepared, (number, body), values_max)? else {
+            self.refuse(&too_many(values_max), pending.sequence, reach);
+            return Ok(());
+        };
         if takes_steps(&plan) {
             self.take_rows(plan, rows, pending, reach);
             return Ok(());
@@ -264,6 +278,14 @@ impl Protected {
 fn no_rows() -> StatementError {
     StatementError::unsupported("a bulk execution of a query, or without parameters,")
         .hint("Execute the statement once for each row.")
+}
+
+fn too_many(values_max: usize) -> StatementError {
+    StatementError::limit(format!(
+        "a bulk execution has more than {values_max} values (max_message_bytes / \
+         {BYTES_FOR_VALUE})"
+    ))
+    .hint("Send the rows in several executions.")
 }
 
 fn without_value() -> StatementError {

@@ -138,7 +138,9 @@ impl Protected {
                     Describing::new(*described, false, pending.sequence, self.size_max());
                 self.work = Work::Describing(Box::new(describing));
             }
-            Ok(Decision::Passes(_)) if shows_warnings => self.warn(pending, reach),
+            Ok(Decision::Passes(effects)) if shows_warnings && changes_nothing(&effects) => {
+                self.warn(pending, reach);
+            }
             Ok(Decision::Passes(effects)) => self.pass_with(&effects, pending, None, reach),
             Ok(Decision::Loads(load, effects)) => self.load(load, &effects, pending, reach),
             Ok(Decision::Planned(plan)) if takes_steps(&plan) => {
@@ -189,6 +191,12 @@ impl Protected {
         pending: &Pending,
         reach: &mut Reach<'_>,
     ) {
+        if self.rest.is_some() || self.several.is_some() {
+            let error =
+                StatementError::unsupported("LOAD DATA LOCAL in a text of several statements");
+            let error = error.hint("Send it by itself.");
+            return self.refuse(&error, pending.sequence, reach);
+        }
         let (Some(settings), Some(loaded)) = (&self.settings, self.view.loaded()) else {
             return;
         };
@@ -481,6 +489,10 @@ impl Protected {
         prepared.version = version;
         Ok(())
     }
+}
+
+fn changes_nothing(effects: &Effects) -> bool {
+    !effects.changes_settings && !effects.changes_schema
 }
 
 fn other_file() -> StatementError {

@@ -200,6 +200,10 @@ impl Loading {
             }
             return Ok((HEADER_SIZE, Taken::More));
         }
+        if bytes.is_empty() {
+            // An empty packet for the server would be the end of the file.
+            return Ok((0, Taken::More));
+        }
         let size = self.piece.left.min(bytes.len());
         self.piece.left -= size;
         if self.load.rows.is_none() {
@@ -235,10 +239,11 @@ impl Loading {
         let mut reader = Reader::new(&rows.form, &held, is_all);
         let (mut at, mut out) = (0, Vec::new());
         let send = |out: &mut Vec<u8>, sequence: &mut u8, to_server: &mut Vec<u8>| {
-            if !out.is_empty() {
-                packet::write_bytes(out, sequence, to_server);
-                out.clear();
+            // A server takes no packet above `max_allowed_packet`, however long a row is.
+            for piece in out.chunks(PACKET_SIZE) {
+                packet::write_bytes(piece, sequence, to_server);
             }
+            out.clear();
         };
         loop {
             if self.place.skipped_lines > 0 {

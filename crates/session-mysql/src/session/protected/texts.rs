@@ -53,9 +53,12 @@ pub(super) fn asks_for_warnings(text: &[u8]) -> bool {
     text.eq_ignore_ascii_case(b"show warnings") || text.eq_ignore_ascii_case(b"show errors")
 }
 
-/// Whether a text shows what the server has said, in any of the forms.
+/// Whether a text shows what the server has said, in any of the forms, and does nothing else.
 pub(super) fn shows_warnings(text: &[u8]) -> bool {
     let text = trimmed(text);
+    if text.contains(&b';') {
+        return false;
+    }
     let mut starts = [&b"show warnings"[..], b"show errors"].into_iter();
     starts.any(|start| {
         text.get(..start.len())
@@ -63,21 +66,23 @@ pub(super) fn shows_warnings(text: &[u8]) -> bool {
     })
 }
 
-/// Whether a text locks tables, or ends that. None: it does neither.
+/// Whether a text locks tables, or ends that. None: it does neither. One that may do both locks
+/// them.
 pub(super) fn locks_tables(text: &[u8]) -> Option<bool> {
     let lower = text.to_ascii_lowercase();
     let words: Vec<&[u8]> = lower
         .split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_')
         .filter(|word| !word.is_empty())
         .collect();
-    let mut pairs = words
-        .windows(2)
-        .filter(|pair| pair[1].starts_with(b"table"));
-    pairs.find_map(|pair| match pair[0] {
-        b"lock" => Some(true),
-        b"unlock" => Some(false),
-        _ => None,
-    })
+    let has = |first: &[u8], second: &[u8]| {
+        let mut pairs = words.windows(2);
+        pairs.any(|pair| pair[0] == first && pair[1].starts_with(second))
+    };
+    let flushes = words.contains(&&b"flush"[..]);
+    if has(b"lock", b"table") || (flushes && (has(b"read", b"lock") || has(b"for", b"export"))) {
+        return Some(true);
+    }
+    has(b"unlock", b"table").then_some(false)
 }
 
 /// Whether a text may ask how many rows the last statement has found or changed.
@@ -223,6 +228,33 @@ fn check_plan(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_that_may_lock_tables_is_known() {
+        for (text, locks) in [
+            ("LOCK TABLES person READ", Some(true)),
+            ("unlock tables", Some(false)),
+            ("UNLOCK TABLES; LOCK TABLE person WRITE", Some(true)),
+            ("LOCK TABLES a READ; UNLOCK TABLES", Some(true)),
+            ("FLUSH TABLES person WITH READ LOCK", Some(true)),
+            ("FLUSH LOCAL TABLES WITH READ  LOCK", Some(true)),
+            ("flush table person for export", Some(true)),
+            ("FLUSH TABLES person", None),
+            ("SELECT * FROM tables LOCK IN SHARE MODE", None),
+        ] {
+            assert_eq!(locks_tables(text.as_bytes()), locks, "{text}");
+        }
+    }
+
+    #[test]
+    fn warnings_are_shown_by_one_statement() {
+        for text in ["show warnings", " SHOW ERRORS limit 1; "] {
+            assert!(shows_warnings(text.as_bytes()), "{text}");
+        }
+        for text in ["show warnings; set names gbk", "show tables"] {
+            assert!(!shows_warnings(text.as_bytes()), "{text}");
+        }
+    }
 
     #[test]
     fn only_exact_texts_need_no_plan() {

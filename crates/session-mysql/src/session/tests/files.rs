@@ -106,4 +106,68 @@ fn a_file_for_another_table_passes() {
     assert_eq!(sent, [(2, b"1\tx".to_vec()), (3, Vec::new())]);
     played.server(4, &error(1100));
     assert_eq!(played.got(), [(4, error(1100))]);
+    // However it is read: an empty packet is the end of the file.
+    let mut played = loading(PLAIN);
+    played.server(1, b"\xfba");
+    played.got();
+    for packet in [
+        framed(2, b"1\tx\n2\ty\n"),
+        framed(3, b"3\tz"),
+        framed(4, b""),
+    ] {
+        for byte in packet {
+            played.session.client_bytes(&[byte]);
+        }
+    }
+    let mut sent = played.sent();
+    assert_eq!(sent.pop().map(|(_, last)| last.is_empty()), Some(true));
+    assert!(sent.iter().all(|(_, bytes)| !bytes.is_empty()), "{sent:?}");
+    let file: Vec<u8> = sent.into_iter().flat_map(|(_, bytes)| bytes).collect();
+    assert_eq!(file, b"1\tx\n2\ty\n3\tz");
+}
+
+#[test]
+fn a_row_that_is_long_goes_in_several_packets() {
+    let mut played = begun(Capabilities::new(0x00ff_ffff, 0));
+    let load =
+        b"\x03LOAD DATA LOCAL INFILE 'a' INTO TABLE person CHARACTER SET utf8mb4 (number, id)";
+    played.client(0, load);
+    played.told();
+    played.server(1, b"\xfba");
+    played.got();
+    let row = [b"1\t", &vec![b'7'; 100_000][..], b"\n"].concat();
+    played.client(2, &row);
+    played.client(3, b"");
+    let sent = played.sent();
+    assert!(sent.len() > 3, "{}", sent.len());
+    assert!(sent.iter().all(|(_, bytes)| bytes.len() <= 32 << 10));
+    assert_eq!(sent.iter().filter(|(_, bytes)| bytes.is_empty()).count(), 1);
+}
+
+#[test]
+fn a_file_behind_another_statement_is_refused() {
+    for text in [
+        &b"\x03LOAD DATA LOCAL INFILE 'a' INTO TABLE plain; SELECT 1"[..],
+        b"\x03LOAD DATA LOCAL INFILE 'a' INTO TABLE person (number); SELECT id FROM person",
+    ] {
+        let mut played = begun(Capabilities::new(0x00ff_ffff, 0));
+        played.client(0, text);
+        assert_eq!(played.told(), Vec::<Vec<u8>>::new());
+        let got = played.got();
+        let said = String::from_utf8_lossy(&got[0].1).into_owned();
+        assert!(said.contains("Send it by itself"), "{said}");
+        assert!(!played.session.has_ended());
+    }
+    let mut played = begun(Capabilities::new(0x00ff_ffff, 0));
+    played.client(
+        0,
+        b"\x03UPDATE person SET id = 1; LOAD DATA LOCAL INFILE 'a' INTO TABLE plain",
+    );
+    assert_eq!(played.told().len(), 1);
+    played.server(1, &ok(0));
+    assert_eq!(played.told(), Vec::<Vec<u8>>::new());
+    let said: Vec<u8> = played.got().into_iter().flat_map(|(_, own)| own).collect();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    assert!(said.contains("Send it by itself"), "{said}");
+    assert!(!played.session.has_ended());
 }

@@ -126,9 +126,15 @@ fn named<'s>(name: &ObjectName, scope: &'s Scope<'_>) -> Result<&'s Relation, Re
         .dialect
         .split(name)
         .ok_or_else(|| unsupported("a computed name"))?;
+    let alias = name.0.last().and_then(|last| last.as_ident());
+    let alias = alias.map(|own| scope.dialect.fold(own));
     let mut found = scope.relations.iter().filter(|relation| {
-        relation.name == table
-            && (database.is_none() || relation.schema.as_deref() == database.as_deref())
+        // An alias is folded, also where the names of tables are not. It hides the schema.
+        let is_named = match relation.schema {
+            Some(_) => relation.name == table,
+            None => alias.as_ref() == Some(&relation.name),
+        };
+        is_named && (database.is_none() || relation.schema.as_deref() == database.as_deref())
     });
     match (found.next(), found.next()) {
         (Some(relation), None) => Ok(relation),

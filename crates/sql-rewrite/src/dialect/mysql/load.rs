@@ -15,7 +15,7 @@ use super::{MySql, bytes, names};
 use crate::mention::Mentions;
 use crate::{
     ColumnId, Dialect, Effects, Form, Hole, Literal, Piece, Purpose, Refusal, Schema, Source,
-    Table, Template, Translated, Use,
+    Table, Template, Translated, Use, verify,
 };
 
 mod read;
@@ -98,10 +98,7 @@ pub fn load(text: &str, schema: &Schema, own: MySql) -> Option<Result<Load, Refu
                 file: head.file,
                 rows: None,
             }),
-            false => Err(
-                unsupported("LOAD DATA LOCAL in a text of several statements")
-                    .with_hint("Send it by itself."),
-            ),
+            false => Err(several()),
         });
     };
     let rows = rows(text, &head, schema, own);
@@ -209,6 +206,10 @@ fn table<'s>(statement: &Statement<'_>, schema: &'s Schema, own: MySql) -> Optio
     schema.find(database.as_deref(), &names::table(statement.table, own))
 }
 
+fn several() -> Refusal {
+    unsupported("LOAD DATA LOCAL in a text of several statements").with_hint("Send it by itself.")
+}
+
 /// How a file for a protected table is read.
 fn rows(text: &str, head: &Head, schema: &Schema, own: MySql) -> Result<Rows, Refusal> {
     if let Some(error) = schema.unfit.first() {
@@ -226,6 +227,9 @@ fn rows(text: &str, head: &Head, schema: &Schema, own: MySql) -> Result<Rows, Re
         ));
     }
     let found = lexer::lexemes(text, own).map_err(|unread| unread.refusal())?;
+    if !is_single(text, own) {
+        return Err(several());
+    }
     let statement = statement(&found, text, own).ok_or_else(|| {
         unsupported(
             "LOAD DATA LOCAL with something else than the marks of fields and lines, a \
@@ -240,14 +244,17 @@ fn rows(text: &str, head: &Head, schema: &Schema, own: MySql) -> Result<Rows, Re
     let name = ObjectName::from(vec![names::quote(statement.table)]);
     check_relation(&name, found, schema)?;
     let table = found.ok_or_else(|| unsupported("a table that is not known"))?;
-    Builder {
+    let rows = Builder {
         statement: &statement,
         table,
         schema,
         pieces: Vec::new(),
         holes: Vec::new(),
     }
-    .rows(head)
+    .rows(head)?;
+    let sealed: Vec<_> = rows.fields.iter().map(|field| field.sealed).collect();
+    verify::check_load(&rows.text, &sealed, (schema, own))?;
+    Ok(rows)
 }
 
 /// Writes the statement for the server.
@@ -292,6 +299,12 @@ impl Builder<'_> {
             return Err(unsupported(&message).with_hint("Give it a field, or a constant by SET."));
         }
         let fields = self.begin(head, &columns)?;
+        if fields.iter().all(|field| field.sealed.is_none()) {
+            // No row could stop the server.
+            let message = "LOAD DATA LOCAL without a field for a protected column";
+            return Err(unsupported(message)
+                .with_hint("Give a protected column a field, or insert the rows by INSERT."));
+        }
         self.set(&columns, &fields)?;
         Ok(Rows {
             text: Translated {

@@ -187,7 +187,7 @@ fn named(text: &str, schema: &Schema, own: MySql) -> Result<Plan, Refusal> {
     if text.contains(['\0', template::MARK, lexer::HOLE]) {
         return Err(unsupported("the character U+0000, U+0001 or U+0002"));
     }
-    if let Some(refusal) = never::refused(text) {
+    if let Some(refusal) = never::refused(text, own) {
         return Err(refusal);
     }
     let chain = check_chains(text, own)?;
