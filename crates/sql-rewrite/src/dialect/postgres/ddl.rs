@@ -73,9 +73,12 @@ pub fn plan(statement: &Statement, schema: &Schema) -> Result<Option<Plan>, Refu
             forgets_locks: true,
             ..Effects::default()
         }),
+        Statement::Grant(grant) => {
+            grouped::check_grant(grant, schema)?;
+            pass()
+        }
         // Names and comments; nothing of a row.
         Statement::Comment { .. }
-        | Statement::Grant(_)
         | Statement::Revoke(_)
         | Statement::Drop { .. }
         | Statement::DropFunction(_)
