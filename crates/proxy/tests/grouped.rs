@@ -76,6 +76,8 @@ fn statements_answer_as_the_twin() {
         "SELECT first FROM person ORDER BY id",
         "SELECT street AS s, p.born, score FROM person p WHERE p.mail = 'a@x'",
         "SELECT p.* FROM person p ORDER BY p.n DESC",
+        "SELECT x.first FROM person p, LATERAL (SELECT first FROM (SELECT street, id FROM person \
+         WHERE id = 2) p) x WHERE p.id = 1",
         "SELECT id FROM person WHERE street IS NULL",
         "SELECT id FROM person WHERE born IS NOT NULL AND price IS NOT NULL",
         "SELECT count(street), count(*), count(score), sum(score), max(first) FROM person",
@@ -221,7 +223,6 @@ fn clients_see_types_and_not_null_as_declared() {
         "SELECT * FROM person p",
         "SELECT x.born, x.n FROM (SELECT born, n FROM person) x",
         "SELECT first, score FROM person WHERE street LIKE 'M%'",
-        "SELECT born, upper(first), score FROM person ORDER BY score",
         "UPDATE person SET n = 1 RETURNING score, first",
         "UPDATE person SET score = score + 1 RETURNING score, first",
     ] {
@@ -259,7 +260,7 @@ fn privileges_of_columns_and_copies_of_partitions_are_refused() {
         .batch_execute("GRANT SELECT (street) ON person TO PUBLIC")
         .expect("the server takes it");
     client
-        .batch_execute("CREATE TABLE other (id integer)")
+        .batch_execute("GRANT INSERT ON person TO PUBLIC")
         .expect("the schema is read again");
     for statement in [
         "SELECT first FROM person",
@@ -308,8 +309,6 @@ fn what_cannot_be_done_exactly_is_refused() {
          first = EXCLUDED.first",
         "UPDATE person SET (first, score) = (SELECT first, score FROM person WHERE id = 1)",
         "CREATE VIEW v AS SELECT street FROM person",
-        "SELECT x.first FROM person p, LATERAL (SELECT first FROM (SELECT street, id FROM person \
-         WHERE id = 2) p) x WHERE p.id = 1",
         "GRANT SELECT (id), UPDATE ON person TO PUBLIC",
         "GRANT INSERT, UPDATE (first) ON plain, person TO PUBLIC",
         "ALTER TABLE person DROP COLUMN born",
