@@ -73,12 +73,9 @@ pub fn plan(statement: &Statement, schema: &Schema) -> Result<Option<Plan>, Refu
             forgets_locks: true,
             ..Effects::default()
         }),
-        Statement::Grant(grant) => {
-            grouped::check_grant(grant, schema)?;
-            pass()
-        }
         // Names and comments; nothing of a row.
         Statement::Comment { .. }
+        | Statement::Grant(_)
         | Statement::Revoke(_)
         | Statement::Drop { .. }
         | Statement::DropFunction(_)
@@ -454,6 +451,7 @@ fn plan_names(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
                 ));
             }
         }
+        Statement::Grant(grant) => grouped::check_grant(grant, schema)?,
         Statement::Comment { .. } => return Ok(Plan::Pass(Effects::default())),
         _ => {}
     }
