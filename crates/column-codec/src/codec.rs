@@ -147,6 +147,9 @@ pub enum OpenError {
     /// Damaged, of another column, or sealed with another root key.
     #[error("not authentic: another root key, moved from another column, or damaged")]
     NotAuthentic,
+    /// The value of a group with more members than the rules have.
+    #[error("sealed together with more columns than the rules have: load the newer rules")]
+    Members,
     /// Authentic, but not a value of the type: the rule's type was changed.
     #[error("sealed as a value of another type: the rule's type was changed")]
     Content,

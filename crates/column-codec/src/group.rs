@@ -128,8 +128,8 @@ impl GroupCodec {
             _ => return Err(OpenError::Format),
         }
         let members = usize::from(start[1]);
-        let keys = members.checked_sub(1).and_then(|last| group.keys.get(last));
-        let keys = keys.ok_or(OpenError::NotAuthentic)?;
+        let last = members.checked_sub(1).ok_or(OpenError::NotAuthentic)?;
+        let keys = group.keys.get(last).ok_or(OpenError::Members)?;
         let (tag, sealed) = body.split_first_chunk().ok_or(OpenError::Size)?;
         let (ciphertext, nonce) = sealed.split_last_chunk().ok_or(OpenError::Size)?;
         let size = ciphertext.len();
@@ -209,6 +209,9 @@ impl Keys {
             }
             for member in &spec.members[..count] {
                 info.push(Class::of(member.logical).code());
+                // Types of one class may differ in it, and the content does not say it.
+                let size = fixed_size(member.logical).unwrap_or(0);
+                info.push(u8::try_from(size).unwrap_or(u8::MAX));
                 append_name(&member.column, &mut info);
             }
             derive_key(root, SALT, &info)

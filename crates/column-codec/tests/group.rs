@@ -119,7 +119,7 @@ fn added_members_are_null_in_older_values() {
         assert_eq!(newer.open(0, &sealed), Ok(opened));
     }
     let sealed = seal(&newer, &rows()[2]);
-    assert_eq!(older.open(0, &sealed), Err(OpenError::NotAuthentic));
+    assert_eq!(older.open(0, &sealed), Err(OpenError::Members));
 }
 
 #[test]
@@ -133,7 +133,9 @@ fn values_of_other_groups_do_not_open() {
     turned.swap(0, 5);
     let mut retyped = MEMBERS.to_vec();
     retyped[2].1 = "date";
-    let others = [renamed, turned, retyped].map(|members| spec(&members));
+    let mut widened = MEMBERS.to_vec();
+    widened[2].1 = "bigint";
+    let others = [renamed, turned, retyped, widened].map(|members| spec(&members));
     let table = GroupSpec {
         table: "public.u".to_owned(),
         ..spec(MEMBERS)

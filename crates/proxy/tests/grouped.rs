@@ -3,9 +3,12 @@
 use std::io::{Read as _, Write as _};
 
 use postgres::Client;
+use wire_postgres::backend::kind::COPY_IN;
+use wire_postgres::frontend::write_query;
 
 use crate::common::Setup;
 use crate::common::texts::{answer, assert_refused};
+use crate::common::wire::Session;
 
 const RULES: &str = r#"
 [columns.person]
@@ -73,6 +76,8 @@ fn statements_answer_as_the_twin() {
         "SELECT first FROM person ORDER BY id",
         "SELECT street AS s, p.born, score FROM person p WHERE p.mail = 'a@x'",
         "SELECT p.* FROM person p ORDER BY p.n DESC",
+        "SELECT x.first FROM person p, LATERAL (SELECT first FROM (SELECT street, id FROM person \
+         WHERE id = 2) p) x WHERE p.id = 1",
         "SELECT id FROM person WHERE street IS NULL",
         "SELECT id FROM person WHERE born IS NOT NULL AND price IS NOT NULL",
         "SELECT count(street), count(*), count(score), sum(score), max(first) FROM person",
@@ -101,6 +106,11 @@ fn statements_answer_as_the_twin() {
         "INSERT INTO person (id, first, born) VALUES (9, 'Ida', 'no date')",
         "INSERT INTO person (id, first) VALUES (1, 'again')",
         "INSERT INTO person (id, first, street) VALUES (9, 'Ida')",
+        "INSERT INTO person (id, first, first) VALUES (9, 'Ida', 'Jo')",
+        "UPDATE person SET price = 5, paid = true, price = 6 WHERE id = 2",
+        "UPDATE person SET street = 'a', street = 'b' WHERE id = 2",
+        "COPY person (first, first) TO STDOUT",
+        "COPY person (first, id, first) FROM STDIN",
         "UPDATE person SET n = n + 1 WHERE id = 1 RETURNING first, n",
         "UPDATE person SET price = 5, paid = true WHERE id = 2 RETURNING price, paid",
         "UPDATE person SET paid = NULL, price = NULL WHERE id = 2 RETURNING *",
@@ -197,7 +207,7 @@ fn parameters_and_copies_answer_as_the_twin() {
 
 #[test]
 fn clients_see_types_and_not_null_as_declared() {
-    let Some((_setup, mut client)) = start() else {
+    let Some((setup, mut client)) = start() else {
         return;
     };
     for statement in [
@@ -208,6 +218,83 @@ fn clients_see_types_and_not_null_as_declared() {
     ] {
         assert_same(&mut client, statement);
     }
+    for statement in [
+        "SELECT first, id, street, paid, price FROM person",
+        "SELECT * FROM person p",
+        "SELECT x.born, x.n FROM (SELECT born, n FROM person) x",
+        "SELECT first, score FROM person WHERE street LIKE 'M%'",
+        "UPDATE person SET n = 1 RETURNING score, first",
+        "UPDATE person SET score = score + 1 RETURNING score, first",
+    ] {
+        let mut described = |text: &str| {
+            let statement = client.prepare(text).expect(text);
+            let columns = statement.columns().iter();
+            let columns = columns.map(|own| (own.table_oid().is_some(), own.column_id()));
+            columns.collect::<Vec<_>>()
+        };
+        let wanted = described(&of_twin(statement));
+        assert_eq!(described(statement), wanted, "{statement}");
+    }
+    // The fields that a client is to send are those that it names.
+    let mut session = Session::connect(setup.proxy.address.port());
+    let mut message = Vec::new();
+    write_query(b"COPY person (first, id) FROM STDIN", &mut message);
+    message.extend_from_slice(b"c\0\0\0\x04");
+    session.send(&message);
+    let announced = session.messages().into_iter();
+    let announced: Vec<_> = announced.filter(|(kind, _)| *kind == COPY_IN).collect();
+    assert_eq!(announced, [(COPY_IN, vec![0, 0, 2, 0, 0, 0, 0])]);
+}
+
+#[test]
+fn privileges_of_columns_and_copies_of_partitions_are_refused() {
+    let Some((setup, mut client)) = start() else {
+        return;
+    };
+    client
+        .batch_execute("GRANT SELECT ON person TO PUBLIC")
+        .expect("a privilege on the table");
+    assert_same(&mut client, ALL);
+    let mut server = setup.server.connect();
+    server
+        .batch_execute("GRANT SELECT (street) ON person TO PUBLIC")
+        .expect("the server takes it");
+    client
+        .batch_execute("GRANT INSERT ON person TO PUBLIC")
+        .expect("the schema is read again");
+    for statement in [
+        "SELECT first FROM person",
+        "SELECT * FROM person",
+        "SELECT id FROM person WHERE score > 1",
+        "INSERT INTO person (id, first) VALUES (30, 'Mia')",
+        "UPDATE person SET price = 1, paid = true",
+        "UPDATE person SET score = 1",
+        "COPY person TO STDOUT",
+        "COPY person FROM STDIN",
+    ] {
+        assert_refused(&mut client, statement);
+    }
+    assert_same(&mut client, "SELECT id, mail, n FROM person ORDER BY id");
+    client
+        .batch_execute("REVOKE SELECT (street) ON person FROM PUBLIC")
+        .expect("the remedy");
+    assert_same(&mut client, ALL);
+    for name in ["person", "plain"] {
+        client
+            .batch_execute(&format!(
+                "DROP TABLE {name}; CREATE TABLE {name} {} PARTITION BY HASH (id)",
+                COLUMNS.replace("UNIQUE", "")
+            ))
+            .expect("a partitioned table");
+        client
+            .batch_execute(&format!(
+                "CREATE TABLE {name}_0 PARTITION OF {name} FOR VALUES WITH (MODULUS 1, REMAINDER 0)"
+            ))
+            .expect("a partition");
+    }
+    assert_same(&mut client, &format!("INSERT INTO person VALUES {ROWS}"));
+    assert_same(&mut client, "COPY person TO STDOUT");
+    assert_same(&mut client, ALL);
 }
 
 #[test]
@@ -222,6 +309,8 @@ fn what_cannot_be_done_exactly_is_refused() {
          first = EXCLUDED.first",
         "UPDATE person SET (first, score) = (SELECT first, score FROM person WHERE id = 1)",
         "CREATE VIEW v AS SELECT street FROM person",
+        "GRANT SELECT (id), UPDATE ON person TO PUBLIC",
+        "GRANT INSERT, UPDATE (first) ON plain, person TO PUBLIC",
         "ALTER TABLE person DROP COLUMN born",
         "ALTER TABLE person ALTER COLUMN first DROP NOT NULL",
         "ALTER TABLE person ALTER COLUMN born SET NOT NULL",

@@ -313,9 +313,12 @@ pub(crate) fn part_assignments(
     scope: &Scope,
 ) -> Result<(Vec<Set>, Vec<Computed>), Refusal> {
     let mut kept = Vec::new();
-    let mut computed = Vec::new();
+    let mut computed: Vec<Computed> = Vec::new();
     for assignment in &update.assignments {
         if let Some(member) = analysis.assigned_member(assignment, table)? {
+            if computed.iter().any(|(other, ..)| *other == member) {
+                return Err(analysis.assigned_twice(member));
+            }
             computed.push((member, assignment.target.clone(), assignment.value.clone()));
             continue;
         }

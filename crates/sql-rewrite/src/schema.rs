@@ -323,6 +323,8 @@ pub struct CatalogueFacts {
     pub enums: Enums,
     /// Groups of protected columns.
     pub groups: Vec<ColumnGroup>,
+    /// Tables that are partitioned, by their numbers (PostgreSQL).
+    pub partitioned: BTreeSet<u32>,
     /// What queries need that are left to a finisher.
     pub finisher: FinisherFacts,
     /// Collations of tables, by schema and name (MySQL).

@@ -92,7 +92,8 @@ impl Outcome {
                     value => value.to_text(logical, &TextContext::default()),
                 },
             },
-            Err(OpenError::NotAuthentic) => Self::NotAuthentic,
+            // No column has it.
+            Err(OpenError::NotAuthentic | OpenError::Members) => Self::NotAuthentic,
             Err(OpenError::Format) => Self::OtherFormat,
             Err(OpenError::KeyVersion(_)) => Self::OtherKeyVersion,
             Err(OpenError::Marked) => Self::Marked,

@@ -5,12 +5,12 @@ use finish::{Field, Output, Program, RowWriter};
 use semantics_postgres::TextContext;
 use session_core::plans::TextPlan;
 use session_core::{FetchedColumn, StatementError, ValueFormat};
-use sql_plan::Finish;
+use sql_plan::{Finish, OutputKind};
 use wire_postgres::backend::{self, kind, write_value};
 use wire_postgres::values;
 
 use super::format::FormatCode;
-use super::rows::{RowError, of_type};
+use super::rows::{RowError, name_own, of_type};
 
 /// A column of no table.
 const COMPUTED: backend::Field<'static> = backend::Field {
@@ -62,9 +62,13 @@ pub(super) fn read_columns(
                 .filter(|logical| logical.opaque().is_none()),
             *format,
         );
+        let mut field = *field;
+        if let OutputKind::Sealed(id) = output.kind {
+            name_own(&mut field, id, &plan.loaded.schema);
+        }
         let mut column = FetchedColumn::new(plan, output.kind, plain)?;
         column.logical = output.shown_as.or(column.logical);
-        let described = describe(field, &column);
+        let described = describe(&field, &column);
         Ok((column, described))
     });
     columns.collect()

@@ -310,7 +310,9 @@ pub(super) fn write_description(
             field.name = name.as_bytes();
         }
         if let OutputKind::Sealed(column) = output.kind {
-            let logical = plan.loaded.schema.column(column).logical;
+            let schema = &plan.loaded.schema;
+            let logical = schema.column(column).logical;
+            name_own(field, column, schema);
             *field = of_type(*field, output.shown_as.unwrap_or(logical));
         }
         field.format = format(visible);
@@ -320,6 +322,18 @@ pub(super) fn write_description(
     fields.retain(|_| !hidden.next().unwrap_or(false));
     backend::write_row_description(&fields, out);
     Ok(())
+}
+
+/// Names the place of a protected column in its table. The server names that of the column which
+/// has the values: it may be another one.
+pub(super) fn name_own(field: &mut Field<'_>, id: ColumnId, schema: &Schema) {
+    if field.table == 0 || !schema.is_member(id) {
+        return;
+    }
+    let table = schema.tables.values().find(|own| own.oid == field.table);
+    let mut columns = table.into_iter().flat_map(|own| &own.columns);
+    let own = columns.find(|own| own.protected == Some(id));
+    (field.table, field.column) = own.map_or((0, 0), |own| (field.table, own.number));
 }
 
 /// The same column with this type.

@@ -44,15 +44,38 @@ impl Analysis<'_> {
         let Some(member) = resolved.sealed.filter(|own| self.schema.is_member(*own)) else {
             return Ok(None);
         };
+        self.refuse_privileges(member)?;
         match resolved.held {
             Held::Here => {}
             Held::By(parts) => {
                 let parts = parts.iter().map(|part| self.dialect().quote(part));
                 *expression = Expr::CompoundIdentifier(parts.collect());
             }
+            Held::Hidden => {
+                return Err(refuse(format!(
+                    "protected column {} is sealed with others, and the name of its table means \
+                     another one here",
+                    self.title(member)
+                ))
+                .with_hint("Give each of the tables an alias of its own."));
+            }
             Held::Elsewhere => return Err(self.unknown_holder(member)),
         }
         Ok(Some(member))
+    }
+
+    /// Refuses to use members where privileges are granted on single columns: those of the holder
+    /// would stand for all members.
+    pub fn refuse_privileges(&self, member: ColumnId) -> Result<(), Refusal> {
+        match self.schema.group_of(member) {
+            Some(group) if group.has_column_privileges => Err(refuse(format!(
+                "protected column {} is sealed with others, and privileges are granted on single \
+                 columns of its table, which would not hold for each of them",
+                self.title(member)
+            ))
+            .with_hint(GRANT_ON_TABLE)),
+            _ => Ok(()),
+        }
     }
 
     /// Refuses to have the server do anything with a member of a group.
@@ -114,7 +137,9 @@ impl Analysis<'_> {
             return Ok(None);
         };
         let target = target_column(Some(table), name, self.dialect())?;
-        Ok(target.filter(|own| self.schema.is_member(*own)))
+        let member = target.filter(|own| self.schema.is_member(*own));
+        member.map_or(Ok(()), |own| self.refuse_privileges(own))?;
+        Ok(member)
     }
 
     /// Adds the members of a group of which others are computed: they keep their values.
@@ -247,11 +272,20 @@ impl Analysis<'_> {
         table: &Table,
         columns: &[ObjectName],
     ) -> Result<Vec<(usize, ColumnId)>, Refusal> {
-        let mut places = Vec::new();
+        let mut places: Vec<(usize, ColumnId)> = Vec::new();
         for (place, name) in columns.iter().enumerate() {
             let target = target_column(Some(table), name, self.dialect())?;
             let is_own = |own: &ColumnId| self.schema.group_of(*own) == Some(group);
-            places.extend(target.filter(is_own).map(|own| (place, own)));
+            let Some(own) = target.filter(is_own) else {
+                continue;
+            };
+            self.refuse_privileges(own)?;
+            if places.iter().any(|(_, other)| *other == own) {
+                let name = &self.column(own).column;
+                let message = format!("column {name:?} specified more than once");
+                return Err(refuse(message).with_state(SqlState::DUPLICATE_COLUMN));
+            }
+            places.push((place, own));
         }
         Ok(places)
     }
@@ -287,7 +321,7 @@ impl Analysis<'_> {
         if !self.schema.has_groups(table) {
             return Ok(());
         }
-        let mut members = Vec::new();
+        let mut members: Vec<(usize, ColumnId)> = Vec::new();
         for (place, assignment) in assignments.iter().enumerate() {
             let names = match &assignment.target {
                 AssignmentTarget::ColumnName(name) => std::slice::from_ref(name),
@@ -300,6 +334,10 @@ impl Analysis<'_> {
                 };
                 if names.len() > 1 {
                     return Err(self.some_of_a_group(member));
+                }
+                self.refuse_privileges(member)?;
+                if members.iter().any(|(_, other)| *other == member) {
+                    return Err(self.assigned_twice(member));
                 }
                 members.push((place, member));
             }
@@ -347,6 +385,13 @@ impl Analysis<'_> {
         hole.is_some_and(|hole| matches!(hole.source, Source::Computed(_)))
     }
 
+    /// The error of the server, which sees one assignment for the whole group.
+    pub fn assigned_twice(&self, member: ColumnId) -> Refusal {
+        let name = &self.column(member).column;
+        refuse(format!("multiple assignments to same column {name:?}"))
+            .with_state(SqlState::SYNTAX_ERROR)
+    }
+
     fn some_of_a_group(&self, member: ColumnId) -> Refusal {
         unsupported(&format!(
             "to write protected column {}, and not the others that it is sealed with,",
@@ -355,6 +400,10 @@ impl Analysis<'_> {
         .with_hint("Write all columns of the group in one assignment each.")
     }
 }
+
+/// What to do where privileges are granted on columns.
+pub(crate) const GRANT_ON_TABLE: &str = "Grant privileges on the whole table and revoke those on \
+                                         its columns, or take the group out of the rules.";
 
 /// What to do where rows of a query would be stored.
 const WRITE_VALUES: &str = "Insert values as parameters or constants, or use COPY.";

@@ -110,6 +110,8 @@ pub(crate) enum Held {
     Here,
     /// In another column: relation and name.
     By([String; 2]),
+    /// In another column, and the name of the relation means a nearer one.
+    Hidden,
     /// That is not known.
     Elsewhere,
 }
@@ -163,14 +165,19 @@ impl Relation {
             .find(|column| column.name.as_deref() == Some(name))
     }
 
-    fn resolved(&self, column: &OutColumn) -> Resolved {
+    fn resolved(&self, column: &OutColumn, scope: &Scope<'_>) -> Resolved {
         let name = column.name.clone();
         let held = match column.held_by {
             None => Held::Here,
             Some(index) => {
                 let holder = self.columns.iter().flatten().nth(index);
                 let holder = holder.and_then(|own| own.name.clone());
-                holder.map_or(Held::Elsewhere, |name| Held::By([self.name.clone(), name]))
+                let named = scope.relation(None, &self.name);
+                match holder {
+                    None => Held::Elsewhere,
+                    Some(_) if !named.is_some_and(|own| std::ptr::eq(own, self)) => Held::Hidden,
+                    Some(name) => Held::By([self.name.clone(), name]),
+                }
             }
         };
         Resolved {
@@ -260,7 +267,7 @@ impl Scope<'_> {
                     return Err(refuse(format!("column reference {name:?} is ambiguous"))
                         .with_state(SqlState::AMBIGUOUS_COLUMN));
                 }
-                found = Some(relation.resolved(column));
+                found = Some(relation.resolved(column, self));
             }
             if let Some(mut found) = found {
                 if let Some(logical) = current.merged_type(name) {
@@ -308,7 +315,7 @@ impl Scope<'_> {
             );
         };
         if let Some(known) = found.find(column) {
-            return Ok(found.resolved(known));
+            return Ok(found.resolved(known, self));
         }
         if found.columns.is_none() || self.dialect.is_system_column(column) {
             return Ok(Resolved {

@@ -196,6 +196,11 @@ impl<'a> Building<'a> {
             if kind == RelationKind::View {
                 self.definitions.insert(oid, text(row, 5));
             }
+            let partitioned = &mut self.schema.catalogue.partitioned;
+            match text(row, 3) == "p" {
+                true => partitioned.insert(oid),
+                false => partitioned.remove(&oid),
+            };
             self.names.insert(oid, name.clone());
             let table = Table {
                 schema: name.0.clone(),

@@ -19,6 +19,8 @@ pub struct ColumnGroup {
     /// Its members in the order of the table, the holder first. Empty while there is no such table,
     /// or while the order is not known.
     pub members: Vec<ColumnId>,
+    /// Whether privileges are granted on single columns of a table that has members.
+    pub has_column_privileges: bool,
 }
 
 impl ColumnGroup {
@@ -87,6 +89,7 @@ impl Schema {
                 table: table.to_owned(),
                 name: name.to_owned(),
                 members: Vec::new(),
+                has_column_privileges: false,
             });
             groups.len() - 1
         });
@@ -107,6 +110,12 @@ impl Schema {
             let members = columns.filter_map(|column| column.protected);
             let members = members.filter(|own| self.column(*own).form.group == Some(number));
             group.members = members.collect();
+            let is_own = |own: ColumnId| self.column(own).form.group == Some(number);
+            let mut tables = self.tables.values().filter(|own| own.has_column_privileges);
+            group.has_column_privileges = tables.any(|table| {
+                let mut columns = table.columns.iter().filter_map(|own| own.protected);
+                columns.any(is_own)
+            });
         }
         self.catalogue.groups = groups;
     }

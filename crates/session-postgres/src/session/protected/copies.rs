@@ -9,6 +9,7 @@ use crate::session::End;
 use crate::session::answers::Expected;
 use crate::session::copying::Copying;
 use crate::session::failure::failure_of;
+use crate::session::held_rows;
 
 impl Protected {
     /// Takes a piece of the client's rows.
@@ -37,7 +38,7 @@ impl Protected {
         use backend::kind as k;
         let body = &message[wire_postgres::HEADER_SIZE..];
         match kind {
-            k::COPY_IN | k::COPY_OUT if self.begin_copy(kind)? => return Ok(()),
+            k::COPY_IN | k::COPY_OUT if self.begin_copy(kind, outputs)? => return Ok(()),
             k::COPY_DATA if self.copy.is_out() => {
                 return self.copy.give_data(body, outputs.to_client).map_err(ended);
             }
@@ -49,14 +50,15 @@ impl Protected {
     }
 
     /// True: the client has been told already.
-    fn begin_copy(&mut self, kind: u8) -> Result<bool, End> {
+    fn begin_copy(&mut self, kind: u8, outputs: &mut Outputs<'_>) -> Result<bool, End> {
         let shape = match self.answers.front() {
             Some(Expected::Execute(shape, _)) => shape.clone(),
             Some(Expected::Query(shapes, _)) => shapes.front().cloned().flatten(),
             _ => return Err(End::unexpected()),
         };
         let is_in = kind == backend::kind::COPY_IN;
-        let mut begun = match shape.as_ref().map(|shape| shape.copy()) {
+        let copied = shape.as_ref().map(|shape| shape.copy());
+        let mut begun = match copied {
             None if is_in => Some(Copying::Plain),
             None => None,
             Some(Some((plan, copy))) if copy.into_server == is_in => {
@@ -67,7 +69,14 @@ impl Protected {
             }
             Some(_) => return Err(End::unexpected()),
         };
-        let is_told = self.copy.begin_released(&mut begun);
+        let mut is_told = self.copy.begin_released(&mut begun);
+        if let (true, false, Some(Some((_, copy)))) = (is_in, is_told, copied)
+            && !(copy.added.is_empty() && copy.groups.is_empty())
+        {
+            // The server announces the fields that the proxy adds, too.
+            held_rows::write_copy_in(copy, outputs.to_client);
+            is_told = true;
+        }
         self.copy.begin(begun);
         if is_in {
             self.answers.drop_syncs();

@@ -451,6 +451,7 @@ fn plan_names(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
                 ));
             }
         }
+        Statement::Grant(grant) => grouped::check_grant(grant, schema)?,
         Statement::Comment { .. } => return Ok(Plan::Pass(Effects::default())),
         _ => {}
     }

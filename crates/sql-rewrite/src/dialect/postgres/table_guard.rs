@@ -91,11 +91,11 @@ impl GuardedColumn {
         }
     }
 
-    /// The column has the values of a group.
+    /// The column has the values of a group, which have one byte more beside their content.
     pub(crate) fn holding_others(self) -> Self {
         Self {
             is_long: true,
-            size_min: None,
+            size_min: self.size_min.map(|size| size + 1),
             ..self
         }
     }
@@ -312,14 +312,18 @@ mod tests {
 
     #[test]
     fn columns_held_by_another_are_null() {
-        let layout = Layout {
-            logical: "text".parse().expect("a type"),
+        let layout = |logical: &str| Layout {
+            logical: logical.parse().expect("a type"),
             mode: Mode::Random,
             bits: None,
             pad: Pad::default(),
             equality: EqualityForm::default(),
         };
-        let column = |name, number| GuardedColumn::new(name, number, layout);
+        let column = |name, number| GuardedColumn::new(name, number, layout("text"));
+        let bytes = GuardedColumn::new("a", 3, layout("bytea")).holding_others();
+        let own = TableGuard::new(vec![bytes]).expect("a column");
+        let conditions = own.conditions(Reader::Proxy);
+        assert_eq!(conditions[2..], ["octet_length($3) >= 42"]);
         let columns = vec![
             column("b", 2).held_elsewhere(),
             column("a", 3).holding_others(),

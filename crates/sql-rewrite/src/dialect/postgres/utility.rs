@@ -204,7 +204,7 @@ fn copy(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
         false => Vec::new(),
     };
     let format = format(options, legacy_options)?;
-    let groups = copied::groups(table, &indices, schema)?;
+    let groups = copied::groups(table, &indices, &analysis)?;
     Ok(copy_of(
         table,
         (&indices, added, groups),
@@ -350,7 +350,15 @@ fn indices(table: &Table, columns: &[Ident]) -> Result<Vec<usize>, Refusal> {
             .with_state(SqlState::UNDEFINED_COLUMN)
         })
     };
-    columns.iter().map(index).collect()
+    let indices: Vec<usize> = columns.iter().map(index).collect::<Result<_, _>>()?;
+    for (place, at) in indices.iter().enumerate() {
+        if indices[..place].contains(at) {
+            let name = &table.columns[*at].name;
+            let message = format!("column {name:?} specified more than once");
+            return Err(refuse(message).with_state(SqlState::DUPLICATE_COLUMN));
+        }
+    }
+    Ok(indices)
 }
 
 /// Protected columns with a default that a COPY leaves out: the server does not know the default.

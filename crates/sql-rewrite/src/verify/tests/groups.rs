@@ -15,6 +15,7 @@ fn grouped() -> Schema {
         table: "person".to_owned(),
         name: "profile".to_owned(),
         members: vec![NAME, MAIL],
+        has_column_privileges: false,
     });
     for (id, domain) in [(NAME, "column:name"), (MAIL, "column:mail")] {
         let own = &mut schema.protected[id.0 as usize];

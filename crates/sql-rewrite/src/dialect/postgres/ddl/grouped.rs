@@ -1,11 +1,13 @@
 //! Columns whose values are sealed together, in `CREATE TABLE` and `ALTER TABLE`.
 
 use sqlparser::ast::{
-    AlterColumnOperation, AlterTableOperation, ColumnDef, ColumnOption, ColumnOptionDef,
+    Action, AlterColumnOperation, AlterTableOperation, ColumnDef, ColumnOption, ColumnOptionDef,
+    Grant, GrantObjects, Privileges,
 };
 
 use super::{refusal, subject_of};
-use crate::dialect::postgres::names::folded;
+use crate::analysis::grouped::GRANT_ON_TABLE;
+use crate::dialect::postgres::names::{folded, split};
 use crate::{ProtectedColumn, Refusal, Schema, Table};
 
 /// Moves NOT NULL to the column that has the values of the group: there the server sees to it.
@@ -41,6 +43,41 @@ pub(super) fn put_not_null(
             name: None,
             option: ColumnOption::NotNull,
         });
+    }
+    Ok(())
+}
+
+/// Refuses to grant privileges on single columns where the holder's would stand for all members.
+pub(super) fn check_grant(grant: &Grant, schema: &Schema) -> Result<(), Refusal> {
+    let names_columns = |action: &Action| {
+        use Action as A;
+        matches!(
+            action,
+            A::Select { columns: Some(_) }
+                | A::Insert { columns: Some(_) }
+                | A::Update { columns: Some(_) }
+                | A::References { columns: Some(_) }
+        )
+    };
+    let Privileges::Actions(actions) = &grant.privileges else {
+        return Ok(());
+    };
+    let Some(GrantObjects::Tables(tables)) = &grant.objects else {
+        return Ok(());
+    };
+    if !actions.iter().any(names_columns) {
+        return Ok(());
+    }
+    for name in tables {
+        let found = split(name).and_then(|(own, table)| schema.find(own.as_deref(), &table));
+        if let Some(table) = found.filter(|table| schema.has_groups(table)) {
+            return Err(refusal(
+                &format!("GRANT on columns of {}.{}", table.schema, table.name),
+                "some of its columns are sealed together, and a privilege on one would be one on \
+                 all of them",
+                GRANT_ON_TABLE,
+            ));
+        }
     }
     Ok(())
 }

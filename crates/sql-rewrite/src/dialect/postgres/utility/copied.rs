@@ -1,10 +1,12 @@
 //! `COPY` of tables with columns that are sealed together.
 
 use sqlparser::ast::{Query, Statement};
+use sqlstate::SqlState;
 
+use crate::analysis::Analysis;
 use crate::dialect::postgres::names::quoted;
 use crate::{ColumnId, CopiedGroup, CopiedMember, Literal, Refusal, Schema, Table};
-use sql_plan::unsupported;
+use sql_plan::{refuse, unsupported};
 
 /// The query that gives what `COPY table TO` gives: rows of the table itself.
 pub(super) fn query_of(
@@ -12,6 +14,14 @@ pub(super) fn query_of(
     indices: &[usize],
     schema: &Schema,
 ) -> Result<Query, Refusal> {
+    if schema.catalogue.partitioned.contains(&table.oid) {
+        return Err(refuse(format!(
+            "cannot copy from partitioned table {:?}",
+            table.name
+        ))
+        .with_state(SqlState::WRONG_OBJECT_TYPE)
+        .with_hint("Try the COPY (SELECT ...) TO variant."));
+    }
     let names = indices.iter().map(|index| &table.columns[*index].name);
     let names: Vec<String> = names.map(|name| quoted(name).to_string()).collect();
     let text = format!(
@@ -30,8 +40,9 @@ pub(super) fn query_of(
 pub(super) fn groups(
     table: &Table,
     indices: &[usize],
-    schema: &Schema,
+    analysis: &Analysis,
 ) -> Result<Vec<(usize, CopiedGroup)>, Refusal> {
+    let schema = analysis.schema;
     let position = |id: ColumnId| {
         let mut columns = table.columns.iter();
         columns.position(|own| own.protected == Some(id))
@@ -45,6 +56,7 @@ pub(super) fn groups(
         let group = group.ok_or_else(|| {
             unsupported("COPY of a table whose columns are sealed together, and not known yet,")
         })?;
+        analysis.refuse_privileges(id)?;
         let member = |own: &ColumnId| {
             let place = position(*own).and_then(|at| indices.iter().position(|one| *one == at));
             match place {
