@@ -33,7 +33,7 @@ pub(super) enum Asked {
     /// A text.
     Text,
     /// A text to be prepared, and what it means, once that is known.
-    Prepare(Option<ReadUnder>),
+    Prepare(Option<Arc<ReadUnder>>),
     /// Values for a prepared text.
     Execute(Bindings),
 }

@@ -60,9 +60,9 @@ pub(super) struct Prepared {
     /// The version of the schema for which it is known what becomes of the text.
     pub(super) version: u64,
     /// None: the server keeps what it meant.
-    pub(super) read_under: Option<ReadUnder>,
+    pub(super) read_under: Option<Arc<ReadUnder>>,
     /// Types of the last execution.
-    types: Vec<ParameterType>,
+    types: Box<[ParameterType]>,
     /// By parameter: what was sent before the execution.
     long: HashMap<u16, Vec<u8>>,
     /// More was sent than may be.
@@ -76,7 +76,7 @@ impl Prepared {
             kind,
             version,
             read_under: None,
-            types: Vec::new(),
+            types: Box::default(),
             long: HashMap::new(),
             is_too_long: false,
         }
@@ -98,7 +98,7 @@ impl Prepared {
 
     /// Notes the types of an execution, for which nothing is kept any more.
     pub(super) fn note_types(&mut self, types: Vec<ParameterType>) {
-        self.types = types;
+        self.types = types.into();
         self.reset();
     }
 
@@ -206,7 +206,7 @@ pub(super) struct Bindings {
     /// Types of the execution before.
     types: Vec<ParameterType>,
     long: HashMap<u16, Vec<u8>>,
-    pub(super) read_under: Option<ReadUnder>,
+    pub(super) read_under: Option<Arc<ReadUnder>>,
 }
 
 impl Bindings {
@@ -226,12 +226,12 @@ impl Bindings {
             number,
             body: body.into(),
             parameters: prepared.parameters(),
-            types: prepared.types.clone(),
+            types: prepared.types.to_vec(),
             long: std::mem::take(&mut prepared.long),
             read_under: prepared.read_under.clone(),
         };
         let (types, _) = bindings.values()?;
-        prepared.types = types;
+        prepared.types = types.into();
         Ok(Ok(bindings))
     }
 

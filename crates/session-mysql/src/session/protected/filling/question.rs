@@ -1,6 +1,7 @@
 //! What the server is asked for, and what the finisher is asked then.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use session_core::{Loaded, StatementError, wiped};
 use sql_plan::{FilledColumn, FilledForm, FilledTable, FinisherTables, Form, Hole, Source};
@@ -254,10 +255,10 @@ impl Asked {
     fn note(&mut self, under: ReadUnder) -> Result<(), StatementError> {
         match self {
             Self::Text => {}
-            Self::Prepare(own) => *own = Some(under),
+            Self::Prepare(own) => *own = Some(Arc::new(under)),
             Self::Execute(bindings) => {
                 let own = bindings.read_under.as_ref();
-                if own.is_some_and(|own| *own != under) {
+                if own.is_some_and(|own| **own != under) {
                     return Err(prepared_otherwise());
                 }
             }
