@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use finisher_core::{
@@ -68,12 +69,27 @@ struct Running {
 struct Access {
     socket: Arc<Path>,
     password: Arc<Zeroizing<String>>,
+    /// How many users of questions were made.
+    users: Arc<AtomicU64>,
 }
 
 impl Access {
     async fn connect(&self, user: &str) -> Result<Connection, FinisherError> {
         let opened = Connection::open(&self.socket, user, &self.password).await;
         opened.map_err(refused)
+    }
+
+    /// A connection for questions, with a user of its own: none sees the questions of another.
+    async fn connect_for_questions(&self) -> Result<Connection, FinisherError> {
+        let user = walls::user(self.users.fetch_add(1, Ordering::Relaxed));
+        let mut owner = self.connect(walls::OWNER).await?;
+        for sql in walls::make_user(&user, &self.password) {
+            owner.execute(&sql).await.map_err(refused)?;
+        }
+        let connection = self.connect(&user).await?;
+        let dropped = owner.execute(&walls::drop_user(&user)).await;
+        dropped.map_err(refused)?;
+        Ok(connection)
     }
 }
 
@@ -129,7 +145,7 @@ impl Server {
         databases: &[String],
     ) -> Result<Connection, Arc<FinisherError>> {
         let access = self.access(databases).await?;
-        match access.connect(walls::QUERIES).await {
+        match access.connect_for_questions().await {
             // The server has ended, whatever its keeper knows.
             Err(FinisherError::Connection(_)) => {
                 let mut state = self.state.lock().await;
@@ -137,7 +153,7 @@ impl Server {
                 state.running = state.running.take().filter(other);
                 drop(state);
                 let access = self.access(databases).await?;
-                Ok(access.connect(walls::QUERIES).await?)
+                Ok(access.connect_for_questions().await?)
             }
             other => Ok(other?),
         }
@@ -204,6 +220,7 @@ impl Shared {
         let access = Access {
             socket: folder.join(SOCKET).into(),
             password,
+            users: Arc::default(),
         };
         self.wait_until_ready(&keeper, &access).await?;
         // It has the password, and was read.

@@ -5,8 +5,10 @@
 //!
 //! 1. Rows are in no file and no log: no statement, no value and no error is logged, and temporary
 //!    tables are in memory.
-//! 2. The user of questions may make temporary tables, and read those alone; no file can be read or
-//!    written, and no port is open.
+//! 2. The user of a question may make temporary tables, and read those alone; no file can be read
+//!    or written, and no port is open.
+//! 3. Each connection has a user of its own, who is dropped once it is open: a user without
+//!    privileges sees the threads of the same user in `information_schema`, and there are none.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -16,14 +18,15 @@ use zeroize::Zeroizing;
 use crate::options::FinisherOptions;
 use crate::programs::Program;
 
-/// The superuser, who makes databases.
+/// The superuser, who makes databases and accounts.
 pub(crate) const OWNER: &str = "strongroom_owner";
-/// The user of questions.
-pub(crate) const QUERIES: &str = "strongroom_queries";
 
-/// Connections beside those of questions: one that makes databases, and those that were dropped
-/// and have not noticed yet.
+/// Connections beside those of questions, each of which may have one of the superuser for its
+/// account: those that make databases, and those that were dropped and have not noticed yet.
 const CONNECTIONS_SPARE: usize = 16;
+
+/// The first MariaDB that bounds the temporary tables of a session as a whole: 11.5.
+const SERIES_WITH_SPACE: u16 = 1105;
 
 /// Arguments: the program, the statements that make its tables, the folder of its messages, options
 /// of the server. Its own tables take 0.7 MB; InnoDB's files alone would take 80 MB.
@@ -46,10 +49,30 @@ mkdir -p "$folder/data/mysql" "$folder/temporary" "$folder/no-files" &&
 pub(crate) fn first_statements(password: &str) -> Zeroizing<String> {
     Zeroizing::new(format!(
         "CREATE USER {OWNER}@localhost IDENTIFIED BY '{password}';\n\
-         GRANT ALL ON *.* TO {OWNER}@localhost;\n\
-         CREATE USER {QUERIES}@localhost IDENTIFIED BY '{password}';\n\
-         GRANT CREATE TEMPORARY TABLES ON *.* TO {QUERIES}@localhost;\n"
+         GRANT ALL ON *.* TO {OWNER}@localhost WITH GRANT OPTION;\n"
     ))
+}
+
+/// The name of the user of a connection.
+pub(crate) fn user(number: u64) -> String {
+    format!("strongroom_{number}")
+}
+
+/// What makes a user of questions.
+pub(crate) fn make_user(user: &str, password: &str) -> [Zeroizing<String>; 2] {
+    [
+        Zeroizing::new(format!(
+            "CREATE USER {user}@localhost IDENTIFIED BY '{password}' WITH MAX_USER_CONNECTIONS 1"
+        )),
+        Zeroizing::new(format!(
+            "GRANT CREATE TEMPORARY TABLES ON *.* TO {user}@localhost"
+        )),
+    ]
+}
+
+/// What drops the user of a connection that is open, which keeps its privileges.
+pub(crate) fn drop_user(user: &str) -> String {
+    format!("DROP USER {user}@localhost")
 }
 
 /// Options of the server, whose folder is this one.
@@ -59,8 +82,8 @@ pub(crate) fn arguments(
     (socket, first): (&Path, &Path),
     folds_tables: bool,
 ) -> Vec<OsString> {
-    let connections = options.connections_max.max(1) + CONNECTIONS_SPARE;
-    let temporary = options.temporary_mib;
+    let connections = 2 * options.connections_max.max(1) + CONNECTIONS_SPARE;
+    let temporary = u64::from(options.temporary_mib);
     let mut arguments: Vec<OsString> = vec![
         program.server.clone().into(),
         program.tables.clone().into(),
@@ -77,12 +100,18 @@ pub(crate) fn arguments(
         format!("--max-connections={connections}"),
         format!("--tmp-table-size={temporary}M"),
         format!("--max-heap-table-size={temporary}M"),
+        format!("--tmp-disk-table-size={}", temporary << 20),
+        format!("--max-session-mem-used={}", 2 * (temporary << 20)),
         format!(
             "--max-statement-time={}",
             options.statement_timeout.as_secs_f64()
         ),
     ];
     arguments.extend(sized.map(OsString::from));
+    if program.series >= SERIES_WITH_SPACE {
+        let space = format!("--max-tmp-session-space-usage={}", temporary << 20);
+        arguments.push(space.into());
+    }
     arguments.extend(SETTINGS.iter().map(OsString::from));
     arguments
 }
@@ -102,7 +131,8 @@ const SETTINGS: &[&str] = &[
     "--thread-cache-size=8",
     "--table-open-cache=64",
     "--host-cache-size=0",
-    "--max-allowed-packet=1G",
+    // No function makes a longer value, and the server's own is at least as large.
+    "--max-allowed-packet=16M",
     // The proxy wrote what it sends at once; what idles has been dropped.
     "--wait-timeout=86400",
     "--skip-log-bin",
@@ -131,6 +161,7 @@ mod tests {
         ] {
             assert!(SETTINGS.contains(&wanted), "{wanted}");
         }
-        assert!(!first_statements("x").contains("FILE"));
+        let [_, grant] = make_user("x", "y");
+        assert!(grant.starts_with("GRANT CREATE TEMPORARY TABLES ON"));
     }
 }

@@ -1,5 +1,7 @@
 //! Answers, and that nothing of a question is left for the next one.
 
+use std::time::Duration;
+
 use session_mysql::finisher::{FinisherAnswer, FinisherStatement};
 use wire_mysql::answer::ErrorPacket;
 use wire_mysql::column::{Column, flag};
@@ -126,5 +128,17 @@ async fn questions_can_do_nothing_but_compute() {
     }
     let file = question(kind, &[], "SELECT LOAD_FILE('/etc/passwd')");
     assert_eq!(rows(&finishers, file).await, ["-"]);
+    // Those who ask at the same time see nothing of each other.
+    let slow = question(kind, &PERSON, "SELECT SLEEP(2), 'secret'");
+    let look = "SELECT COUNT(*), SUM(INFO LIKE '%secr%') FROM information_schema.PROCESSLIST";
+    let (slow, seen) = tokio::join!(rows(&finishers, slow), async {
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        rows(&finishers, question(kind, &PERSON, look)).await
+    });
+    // The one that is seen is this question itself.
+    assert_eq!(
+        (&slow[..], &seen[..]),
+        (&["0|secret".to_owned()][..], &["1|1".to_owned()][..])
+    );
     finishers.end().await;
 }

@@ -106,10 +106,21 @@ fn full_name(table: &Table) -> String {
 /// The tables that a text may name, and how often it does.
 fn named<'s>(scanned: &Scanned, schema: &'s Schema) -> Result<Vec<(&'s Table, usize)>, Refusal> {
     let mut found: Vec<(&Table, usize)> = Vec::new();
+    // Names without a database would be those of its tables.
+    let mut path = schema.search_path.iter();
+    if let Some(name) = path.find(|name| finisher::is_of_system(name)) {
+        return Err(finisher::of_system(name));
+    }
     for (database, name) in &scanned.tables {
-        // It may be a WITH query, which the finisher knows, or nothing that there is.
         let Some(table) = schema.find(database.as_deref(), name) else {
-            continue;
+            if database.is_none() && scanned.ctes.contains(&name.to_lowercase()) {
+                continue;
+            }
+            return Err(unsupported(&format!(
+                "table {name}, which is not known to the proxy, in a statement that the finisher \
+                 evaluates"
+            ))
+            .with_hint("A table of the server itself is read by a query of its own."));
         };
         let key = (table.schema.clone(), table.name.clone());
         if let Some(why) = schema.closed.get(&key) {

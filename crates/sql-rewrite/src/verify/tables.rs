@@ -7,6 +7,7 @@ use sqlparser::ast::{Expr, Value};
 
 use super::label::{Atom, Labels};
 use super::{Doubt, check_outputs, hidden_by, mysql, of_translated};
+use crate::dialect::mysql::finisher::text_of_bytes;
 use crate::dialect::mysql::lexer::{self, Kind, Reading};
 use crate::{
     Dialect, Effects, FilledTable, FilledWrite, FinisherTables, Form, Hole, Purpose, Schema,
@@ -136,6 +137,7 @@ fn atoms(query: &FinisherTables, schema: &Schema) -> Result<Vec<Atom>, Doubt> {
     for lexeme in &found {
         match lexeme.kind {
             Kind::Text => atoms.push(Atom::of_text(&lexeme.value)),
+            Kind::Bytes => atoms.extend(text_of_bytes(lexeme).map(|own| Atom::of_text(&own))),
             Kind::Parameter => {
                 atoms.push(Atom::Parameter(parameters));
                 parameters += 1;

@@ -23,7 +23,7 @@ use super::modifying::{Modifying, takes_steps};
 use super::preparing::Preparing;
 use super::reply::Reply;
 use super::settings::Letters;
-use super::statements::{Bindings, Kind, Prepared, tables_of, translated};
+use super::statements::{Bindings, Kind, Prepared, prepared_otherwise, tables_of, translated};
 use super::texts::{self, Decision};
 use super::warned::Warned;
 use super::warnings::{self, Told};
@@ -314,7 +314,7 @@ impl Protected {
                 self.refuse(&error, pending.sequence, reach);
             }
             Ok(Decision::Planned(plan)) if tables_of(&plan).is_some() => {
-                self.fill((plan, text, Asked::Prepare), pending.sequence, reach);
+                self.fill((plan, text, Asked::Prepare(None)), pending.sequence, reach);
             }
             Ok(Decision::Planned(plan)) => {
                 let (Some(own), Some(settings)) = (translated(&plan), &self.settings) else {
@@ -464,6 +464,11 @@ impl Protected {
         let Ok(prepared) = self.statements.find(number) else {
             return Ok(());
         };
+        let database = self.settings.as_ref().map(|own| &own.database);
+        let under = prepared.read_under.as_ref().map(|own| &own.database);
+        if under.is_some() && under != database {
+            return Err(prepared_otherwise());
+        }
         if prepared.version == version {
             return Ok(());
         }
@@ -479,12 +484,7 @@ impl Protected {
             (Kind::Planned(own, _), Decision::Planned(now)) if now.means_the_same(own) => {
                 *own = now
             }
-            _ => {
-                let message = "a statement was prepared when its tables, the database or the SQL \
-                               mode were others";
-                let error = StatementError::unsupported(message);
-                return Err(error.hint("Prepare it again."));
-            }
+            _ => return Err(prepared_otherwise()),
         }
         prepared.version = version;
         Ok(())

@@ -8,7 +8,7 @@ use session_core::plans::TextPlan;
 use wire_mysql::command::{kind, write_text};
 use wire_mysql::packet::{self, Header};
 
-use super::filling::{Asked, Filling, Taken};
+use super::filling::{Asked, Filling, Taken, warning_of};
 use super::{Protected, Reach, Work};
 use crate::finisher::{FinisherAnswer, FinisherRequest};
 use crate::refusal::Refusal;
@@ -75,7 +75,10 @@ impl Protected {
                 self.request = Some(request);
             }
             Taken::Answers(answer) => {
-                self.told.rows = filling.take_warnings();
+                self.told.rows = match warning_of(&answer) {
+                    error if !error.is_empty() => error,
+                    _ => filling.take_warnings(),
+                };
                 packet::write_bytes(&answer, &mut sequence, reach.to_client);
                 self.work = Work::Nothing;
             }

@@ -21,9 +21,10 @@ use super::super::answers::{Need, Step, need};
 use super::errors::{refusal, without_sealed};
 use super::fetching::{Fetched, Fetching};
 use super::settings::Settings;
-use super::statements::{Bindings, tables_of};
+use super::statements::{Bindings, ReadUnder, tables_of};
 use crate::finisher::{FinisherKind, FinisherRequest};
 use crate::refusal::Refusal;
+pub(super) use answer::warning_of;
 use writing::{Undone, Writing};
 
 /// What the client has sent.
@@ -31,8 +32,8 @@ use writing::{Undone, Writing};
 pub(super) enum Asked {
     /// A text.
     Text,
-    /// A text to be prepared.
-    Prepare,
+    /// A text to be prepared, and what it means, once that is known.
+    Prepare(Option<Arc<ReadUnder>>),
     /// Values for a prepared text.
     Execute(Bindings),
 }
@@ -115,7 +116,7 @@ impl Filling {
         let fetching = Box::new(Fetching::new(rows_max.saturating_add(1), size_max));
         let write = query.write.as_ref();
         // A text that is only prepared writes nothing yet.
-        let write = write.filter(|_| !matches!(asked, Asked::Prepare));
+        let write = write.filter(|_| !matches!(asked, Asked::Prepare(_)));
         let writing = write.map(|write| Writing::new(write, status));
         let (stage, text_sent) = match &writing {
             None => (Stage::Fetching(fetching), fetch),
@@ -209,7 +210,7 @@ impl Filling {
         };
         self.fetched = fetching.rows.len().saturating_sub(1);
         match self.request(&mut fetching) {
-            Ok(request) if matches!(self.asked, Asked::Prepare) => {
+            Ok(request) if matches!(self.asked, Asked::Prepare(_)) => {
                 self.stage = Stage::Numbering(Step::Prepared, Box::new(request));
                 let mut command = Vec::new();
                 write_text(kind::STMT_PREPARE, b"SELECT 1", &mut command);

@@ -35,6 +35,22 @@ pub(super) enum Kind {
     Described(Box<Described>),
 }
 
+/// What a text meant when it was prepared. The server keeps that; the finisher reads the text anew
+/// at each execution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ReadUnder {
+    pub(super) database: Option<String>,
+    /// Settings that decide how a text is read.
+    pub(super) settings: Vec<String>,
+}
+
+/// Why a prepared statement is not executed.
+pub(super) fn prepared_otherwise() -> StatementError {
+    let message = "a statement was prepared when its tables, the database, the SQL mode or the \
+                   character set were others";
+    StatementError::unsupported(message).hint("Prepare it again.")
+}
+
 /// A statement that the client has prepared.
 #[derive(Debug)]
 pub(super) struct Prepared {
@@ -43,8 +59,10 @@ pub(super) struct Prepared {
     pub(super) kind: Kind,
     /// The version of the schema for which it is known what becomes of the text.
     pub(super) version: u64,
+    /// None: the server keeps what it meant.
+    pub(super) read_under: Option<Arc<ReadUnder>>,
     /// Types of the last execution.
-    types: Vec<ParameterType>,
+    types: Box<[ParameterType]>,
     /// By parameter: what was sent before the execution.
     long: HashMap<u16, Vec<u8>>,
     /// More was sent than may be.
@@ -57,7 +75,8 @@ impl Prepared {
             text: text.into(),
             kind,
             version,
-            types: Vec::new(),
+            read_under: None,
+            types: Box::default(),
             long: HashMap::new(),
             is_too_long: false,
         }
@@ -79,7 +98,7 @@ impl Prepared {
 
     /// Notes the types of an execution, for which nothing is kept any more.
     pub(super) fn note_types(&mut self, types: Vec<ParameterType>) {
-        self.types = types;
+        self.types = types.into();
         self.reset();
     }
 
@@ -187,6 +206,7 @@ pub(super) struct Bindings {
     /// Types of the execution before.
     types: Vec<ParameterType>,
     long: HashMap<u16, Vec<u8>>,
+    pub(super) read_under: Option<Arc<ReadUnder>>,
 }
 
 impl Bindings {
@@ -206,11 +226,12 @@ impl Bindings {
             number,
             body: body.into(),
             parameters: prepared.parameters(),
-            types: prepared.types.clone(),
+            types: prepared.types.to_vec(),
             long: std::mem::take(&mut prepared.long),
+            read_under: prepared.read_under.clone(),
         };
         let (types, _) = bindings.values()?;
-        prepared.types = types;
+        prepared.types = types.into();
         Ok(Ok(bindings))
     }
 
@@ -222,6 +243,7 @@ impl Bindings {
             parameters,
             types: Vec::new(),
             long: HashMap::new(),
+            read_under: None,
         }
     }
 

@@ -26,6 +26,27 @@ const OTHER_FORMS: &[&str] = &[
     "use",
 ];
 
+/// Databases of the server itself. Those of the finisher tell of other questions.
+const OF_SYSTEM: [&str; 4] = ["information_schema", "mysql", "performance_schema", "sys"];
+
+/// Words behind `SELECT` before a list of columns.
+const BEFORE_COLUMNS: [&str; 11] = [
+    "select",
+    "distinct",
+    "all",
+    "distinctrow",
+    "high_priority",
+    "straight_join",
+    "sql_big_result",
+    "sql_buffer_result",
+    "sql_cache",
+    "sql_no_cache",
+    "sql_small_result",
+];
+
+/// Functions that have a `FROM` before an argument.
+const WITH_FROM: [&str; 5] = ["extract", "mid", "substr", "substring", "trim"];
+
 /// Words that change what a write does with rows that do not fit.
 const OTHER_WRITES: &[&str] = &["ignore", "low_priority", "portion", "quick"];
 
@@ -47,6 +68,8 @@ pub(crate) struct Scanned {
     /// Names that may be those of tables: behind `FROM`, `JOIN`, or a comma there. The database
     /// comes first.
     pub tables: Vec<(Option<String>, String)>,
+    /// Names of `WITH` queries.
+    pub ctes: BTreeSet<String>,
     /// All names and words, in small letters.
     pub names: BTreeSet<String>,
     /// Whether it may mean all columns of its tables.
@@ -100,6 +123,7 @@ pub(crate) fn scan(text: &str, own: MySql) -> Result<Scanned, Refusal> {
         scanned.take(&found, index, text)?;
     }
     scanned.tables = tables(&found, text, own);
+    scanned.ctes = ctes(&found, text, own);
     Ok(scanned)
 }
 
@@ -117,21 +141,24 @@ impl Scanned {
         match lexeme.kind {
             Kind::Word | Kind::Name => {
                 self.names.insert(lexeme.value.to_ascii_lowercase());
+                let is_qualifier = found.get(index + 1).is_some_and(|next| is(next, "."));
+                if is_qualifier && is_of_system(&lexeme.value) {
+                    return Err(of_system(&lexeme.value));
+                }
                 let is_word = lexeme.kind == Kind::Word && !is_part;
                 if is_word {
                     self.word(found, index)?;
                 }
                 if is_call && !is_list_of_columns(found, index) {
                     let name = is_word.then_some(lexeme.value.as_str());
-                    self.call(name, lexeme)?;
+                    self.call(name, found, index)?;
                 }
             }
             Kind::Symbol => match lexeme.value.as_str() {
                 "*" => {
                     let is_factor = before.is_some_and(|before| match before.kind {
                         Kind::Symbol => before.value == ")" || before.value == "(",
-                        Kind::Word => !["select", "distinct", "all", "distinctrow"]
-                            .contains(&before.value.as_str()),
+                        Kind::Word => !BEFORE_COLUMNS.contains(&before.value.as_str()),
                         _ => true,
                     });
                     self.is_whole |= !is_factor;
@@ -151,7 +178,9 @@ impl Scanned {
                 self.constants.push(Source::Parameter(self.parameters));
                 self.parameters += 1;
             }
-            Kind::Bytes => {}
+            Kind::Bytes => self
+                .constants
+                .extend(text_of_bytes(lexeme).map(|own| Source::Literal(Literal::Text(own)))),
             Kind::Hole(_) => return Err(unsupported("the character U+0002")),
         }
         Ok(())
@@ -180,22 +209,83 @@ impl Scanned {
     }
 
     /// A name before a parenthesis. None: it is in quotes, or has a database before it.
-    fn call(&mut self, name: Option<&str>, lexeme: &Lexeme) -> Result<(), Refusal> {
+    fn call(&mut self, name: Option<&str>, found: &[Lexeme], index: usize) -> Result<(), Refusal> {
         let is_in = |list: &str, name: &str| list.split_whitespace().any(|own| own == name);
         let name = name.filter(|name| is_in(FUNCTIONS, name) || is_in(BEFORE_PARENTHESES, name));
         let Some(name) = name else {
             return Err(unsupported(&format!(
                 "function {} over protected columns that the server cannot compare",
-                lexeme.value
+                found[index].value
             ))
             .with_hint(
                 "Only functions of MariaDB itself that depend on their arguments alone are \
                  evaluated outside of the server.",
             ));
         };
+        if name == "convert_tz" && !has_offsets(&found[index + 1..]) {
+            return Err(unsupported(
+                "CONVERT_TZ of zones with names, which the finisher does not know,",
+            )
+            .with_hint("Write both zones as constants that are offsets: '+01:00'."));
+        }
         self.uses_zone |= is_in(OF_ZONE, name);
         Ok(())
     }
+}
+
+/// Whether a name may be that of a database of the server itself. These servers fold some letters
+/// beyond ASCII to those of ASCII, so each may stand for any.
+pub(crate) fn is_of_system(name: &str) -> bool {
+    OF_SYSTEM.iter().any(|own| {
+        let mut both = own.chars().zip(name.chars());
+        own.chars().count() == name.chars().count()
+            && both.all(|(own, other)| !other.is_ascii() || own == other.to_ascii_lowercase())
+    })
+}
+
+/// Why a database of the server itself is not read by the finisher.
+pub(crate) fn of_system(name: &str) -> Refusal {
+    unsupported(&format!(
+        "database {name} in a statement that the finisher evaluates"
+    ))
+    .with_hint("Read it by a query of its own; a table has no alias of this name.")
+}
+
+/// Whether the second and third arguments in these parentheses are constants that are offsets.
+fn has_offsets(found: &[Lexeme]) -> bool {
+    let mut depth = 0_usize;
+    let mut arguments = vec![Vec::new()];
+    for lexeme in found {
+        match lexeme.value.as_str() {
+            "(" if is(lexeme, "(") => depth += 1,
+            ")" if is(lexeme, ")") => depth -= 1,
+            "," if depth == 1 && is(lexeme, ",") => {
+                arguments.push(Vec::new());
+                continue;
+            }
+            _ => {}
+        }
+        if depth == 0 {
+            break;
+        }
+        if let Some(last) = arguments.last_mut() {
+            last.push(lexeme);
+        }
+    }
+    let is_offset = |own: &Vec<&Lexeme>| match own[..] {
+        [one] => one.kind == Kind::Text && one.value.starts_with(['+', '-']),
+        _ => false,
+    };
+    arguments.len() == 3 && arguments[1..].iter().all(is_offset)
+}
+
+/// The text that bytes in hexadecimal are. None: they are none.
+pub(crate) fn text_of_bytes(lexeme: &Lexeme) -> Option<String> {
+    let (_, digits) = lexeme.value.split_once('\'')?;
+    let digits = digits.trim_end_matches('\'').as_bytes();
+    let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    let bytes: Option<Vec<u8>> = digits.chunks(2).map(pair).collect();
+    String::from_utf8(bytes?).ok()
 }
 
 fn of_server(name: &str) -> Refusal {
@@ -203,6 +293,27 @@ fn of_server(name: &str) -> Refusal {
         "{name}, which only the server knows, in a query that the finisher evaluates"
     ))
     .with_hint("Read it by a query of its own, and pass it as a parameter.")
+}
+
+/// Names that may be those of `WITH` queries: before `AS (`, also behind a list of columns.
+fn ctes(found: &[Lexeme], text: &str, own: MySql) -> BTreeSet<String> {
+    let mut ctes = BTreeSet::new();
+    for (index, lexeme) in found.iter().enumerate() {
+        let begins = index.checked_sub(1).is_some_and(|before| {
+            let before = &found[before];
+            is(before, "with") || is(before, "recursive") || is(before, ",")
+        });
+        let behind = (found.get(index + 1), found.get(index + 2));
+        let is_named =
+            matches!(behind, (Some(word), Some(open)) if is(word, "as") && is(open, "("));
+        if begins
+            && (is_named || is_list_of_columns(found, index))
+            && let Some(name) = name(lexeme, text)
+        {
+            ctes.insert(names::table(name, own).to_lowercase());
+        }
+    }
+    ctes
 }
 
 /// Whether names in parentheses follow that are those of columns: `WITH t (a, b) AS (…)`.
@@ -220,11 +331,21 @@ fn is_list_of_columns(found: &[Lexeme], index: usize) -> bool {
             if is(close, ")") && is(word, "as") && is(open, "("))
 }
 
+/// Whether a parenthesis at this index is of a function that has a `FROM` before an argument.
+fn is_function_with_from(found: &[Lexeme], index: usize) -> bool {
+    let before = index.checked_sub(1).map(|before| &found[before]);
+    let is_query = |next: &Lexeme| is(next, "select") || is(next, "with") || is(next, "(");
+    before.is_some_and(|own| own.kind == Kind::Word && WITH_FROM.contains(&own.value.as_str()))
+        && !found.get(index + 1).is_some_and(is_query)
+}
+
 /// Names at the places of tables.
 fn tables(found: &[Lexeme], text: &str, own: MySql) -> Vec<(Option<String>, String)> {
     /// Words that end a `FROM`.
-    const ENDS: [&str; 12] = [
+    const ENDS: [&str; 14] = [
         "set",
+        "values",
+        "with",
         "where",
         "group",
         "having",
@@ -238,15 +359,16 @@ fn tables(found: &[Lexeme], text: &str, own: MySql) -> Vec<(Option<String>, Stri
         "for",
     ];
     let mut tables = Vec::new();
-    // For each open parenthesis, whether commas separate tables in it.
-    let mut is_from = vec![false];
+    // For each open parenthesis, whether commas separate tables in it. None: it has none.
+    let mut is_from = vec![Some(false)];
     let mut is_due = false;
     let mut index = 0;
     while let Some(lexeme) = found.get(index) {
         index += 1;
         let is_table = std::mem::take(&mut is_due);
         if is(lexeme, "(") {
-            is_from.push(is_table);
+            let is_function = is_function_with_from(found, index - 1);
+            is_from.push((!is_function).then_some(is_table));
             is_due = is_table;
         } else if is(lexeme, ")") {
             is_from.pop();
@@ -254,17 +376,20 @@ fn tables(found: &[Lexeme], text: &str, own: MySql) -> Vec<(Option<String>, Stri
             .iter()
             .any(|word| is(lexeme, word))
         {
-            if let Some(last) = is_from.last_mut() {
+            if let Some(Some(last)) = is_from.last_mut() {
                 *last = true;
+                is_due = true;
             }
-            is_due = true;
         } else if is(lexeme, ",") {
-            is_due = is_from.last().copied().unwrap_or_default();
+            is_due = is_from.last().copied().flatten().unwrap_or_default();
         } else if lexeme.kind == Kind::Word && ENDS.contains(&lexeme.value.as_str()) {
-            if let Some(last) = is_from.last_mut() {
+            if let Some(Some(last)) = is_from.last_mut() {
                 *last = false;
             }
-        } else if is_table && let Some(name) = name(lexeme, text) {
+        } else if is_table
+            && !is(lexeme, "dual")
+            && let Some(name) = name(lexeme, text)
+        {
             let part = |name: &str| names::table(name, own);
             let behind = (found.get(index), found.get(index + 1));
             if let (Some(point), Some(table)) = behind
@@ -336,7 +461,16 @@ mod tests {
                 "t w v",
             ),
             ("(SELECT a FROM t) UNION (SELECT b FROM u)", "t u"),
-            ("SELECT EXTRACT(YEAR FROM d), b FROM t", "d t"),
+            ("SELECT EXTRACT(YEAR FROM d), b FROM t", "t"),
+            (
+                "SELECT TRIM('x' FROM a), TRIM((SELECT b FROM u)), SUBSTRING(c FROM 2) FROM t, v",
+                "u t v",
+            ),
+            ("SELECT 1 FROM DUAL WHERE EXISTS (SELECT 1 FROM t)", "t"),
+            (
+                "SELECT 1 FROM (WITH w AS (SELECT 1 FROM t), x AS (SELECT 2) SELECT 1 FROM w, x) y",
+                "t w x",
+            ),
             (
                 "UPDATE t SET a = 1, b = c WHERE d IN (SELECT e FROM u)",
                 "t u",
@@ -361,6 +495,10 @@ mod tests {
             ("SELECT t.* FROM t", true),
             ("SELECT a, * FROM t", true),
             ("SELECT DISTINCT * FROM t", true),
+            ("SELECT SQL_NO_CACHE * FROM t", true),
+            ("SELECT HIGH_PRIORITY STRAIGHT_JOIN * FROM t", true),
+            ("SELECT SQL_SMALL_RESULT SQL_BIG_RESULT * FROM t", true),
+            ("SELECT SQL_BUFFER_RESULT SQL_CACHE * FROM t", true),
             ("SELECT a FROM t NATURAL JOIN u", true),
             ("SELECT COUNT(*) FROM t", false),
             ("SELECT a * 2, (a) * b, 'x' * 2, a*b FROM t", false),
@@ -398,6 +536,15 @@ mod tests {
             "SELECT MATCH (a) AGAINST ('x') FROM t",
             "SELECT a FROM t PROCEDURE analyse()",
             "SELECT /*!50000 a */ FROM t",
+            "SELECT a FROM information_schema.PROCESSLIST, t",
+            "SELECT a FROM { OJ `Information_Schema` . processlist LEFT JOIN t ON 1 }",
+            "SELECT a FROM `İnformation_schema`.processlist, t",
+            "SELECT a FROM t JOIN mysql.user",
+            "SELECT a FROM t, /* of all */ sys.session",
+            "SELECT (SELECT MAX(SQL_TEXT) FROM performance_schema.events) FROM t",
+            "SELECT CONVERT_TZ(a, 'Europe/Berlin', '+00:00') FROM t",
+            "SELECT CONVERT_TZ(a, '+00:00', ?) FROM t",
+            "SELECT CONVERT_TZ(a, b, '+00:00') FROM t",
         ] {
             assert!(scan(text, OWN).is_err(), "{text}");
         }
@@ -409,6 +556,7 @@ mod tests {
             "SELECT a FROM t WHERE d > NOW() - INTERVAL 1 DAY AND e = CURRENT_DATE",
             "SELECT GROUP_CONCAT(DISTINCT a ORDER BY b SEPARATOR '; ') FROM t",
             r"SELECT 'it\'s' FROM t WHERE a LIKE '10\%'",
+            "SELECT CONVERT_TZ(IF(a, b, c), '+00:00', '-05:30') FROM t",
         ] {
             scan(text, OWN).expect(text);
         }
@@ -416,12 +564,21 @@ mod tests {
 
     #[test]
     fn every_constant_is_noted() {
-        let scanned = scan("SELECT 'a', 2 FROM t WHERE x = ? AND y = 'b'", OWN).expect("a query");
+        let query = "SELECT 'a', 2 FROM t WHERE x = ? AND y = 'b' AND z IN (x'4b61', _binary \
+                     X'c3a9', 0x80)";
+        let scanned = scan(query, OWN).expect("a query");
         let text = |own: &str| Source::Literal(Literal::Text(own.to_owned()));
         let two = Source::Literal(Literal::Number("2".to_owned()));
         assert_eq!(
             scanned.constants,
-            [text("a"), two, Source::Parameter(0), text("b")]
+            [
+                text("a"),
+                two,
+                Source::Parameter(0),
+                text("b"),
+                text("Ka"),
+                text("é")
+            ]
         );
     }
 }

@@ -37,7 +37,7 @@ macro_rules! own_grants {
 }
 
 /// What is asked of the server, one after the other. Texts are the same in every SQL mode.
-pub const ASKED: [&str; 8] = [
+pub const ASKED: [&str; 9] = [
     concat!(
         "SELECT table_schema, table_name, table_type, engine, table_collation FROM \
          information_schema.tables WHERE ",
@@ -86,6 +86,14 @@ pub const ASKED: [&str; 8] = [
          sub_part FROM information_schema.statistics WHERE ",
         of_users!("table_schema"),
         " ORDER BY table_schema, table_name, index_name = 'PRIMARY' DESC, index_name, seq_in_index"
+    ),
+    // Columns of type JSON are those with this check. MySQL has a type of its own.
+    concat!(
+        "SELECT '', '', '' FROM DUAL WHERE 0 = 1 /*M!100600 UNION ALL SELECT constraint_schema, \
+         table_name, constraint_name FROM information_schema.check_constraints WHERE level = \
+         'Column' AND check_clause = CONCAT('json_valid(`', constraint_name, '`)') AND ",
+        of_users!("constraint_schema"),
+        " */"
     ),
 ];
 
@@ -239,6 +247,7 @@ pub fn build(rules: &Rules, answers: &[Answer], own: MySql, database: Option<&st
     builder.tables(answer(0));
     let types = builder.columns(answer(1));
     builder.keys(answer(7));
+    builder.json(answer(8));
     builder.rules(rules, &types);
     builder.schema.unfit.extend(check_rules(rules));
     builder.privileges(answer(5), answer(6));
@@ -409,6 +418,24 @@ impl Builder {
                 table.unique_keys.push(columns);
                 let names = &mut self.schema.catalogue.unique_key_names;
                 names.entry(name).or_default().push(text(&rows[0], 2));
+            }
+        }
+    }
+
+    /// Makes columns those of type JSON which the server takes for such.
+    fn json(&mut self, answer: &Answer) {
+        for row in answer {
+            let name = self.name(row);
+            let column = text(row, 2).to_ascii_lowercase();
+            let table = self.schema.tables.get(&name);
+            let found = table.and_then(|table| {
+                let place = table.position(&column)?;
+                Some((table.oid, table.columns[place].number))
+            });
+            let columns = &mut self.schema.catalogue.finisher.declared_columns;
+            if let Some(declared) = found.and_then(|found| columns.get_mut(&found)) {
+                let quoted = column.replace('`', "``");
+                declared.tail += &format!(" CHECK (json_valid(`{quoted}`))");
             }
         }
     }

@@ -17,7 +17,12 @@ pub(super) fn create(
     let keys: Vec<(usize, String)> = keys
         .into_iter()
         .flatten()
-        .filter_map(|key| Some((key.columns.first()?.0, key_text(key, table, columns)?)))
+        .filter_map(|key| {
+            Some((
+                key.columns.first()?.0,
+                key_text(key, (table, columns), schema)?,
+            ))
+        })
         .collect();
     let mut parts = Vec::new();
     for index in columns {
@@ -101,11 +106,51 @@ fn collate(name: &str) -> String {
     }
 }
 
+/// How long the values of a column of texts or bytes may be.
+enum Length {
+    Letters(u32),
+    Tiny,
+    Long,
+}
+
+/// None: it is of another type.
+fn length_of(type_name: &str) -> Option<Length> {
+    let (word, rest) = match type_name.split_once('(') {
+        Some((word, rest)) => (word, rest.split(')').next()),
+        None => (type_name, None),
+    };
+    match word {
+        "char" | "varchar" | "binary" | "varbinary" => {
+            rest.and_then(|own| own.parse().ok()).map(Length::Letters)
+        }
+        "tinytext" | "tinyblob" => Some(Length::Tiny),
+        own if own.ends_with("text") || own.ends_with("blob") => Some(Length::Long),
+        _ => None,
+    }
+}
+
+/// The type of a column, as it is declared in the finisher.
+fn type_of(table: &Table, index: usize, schema: &Schema) -> Option<String> {
+    let own = match table.columns[index].protected {
+        Some(id) => type_name(schema.column(id).logical),
+        None => declared(table, index, schema)?.type_name.clone(),
+    };
+    Some(own.to_ascii_lowercase())
+}
+
 /// A key over columns that are there: unique ones as a whole, others up to the first that is not.
 /// Values of protected columns are unique by their bytes, and not by a collation.
-fn key_text(key: &crate::DeclaredKey, table: &Table, columns: &[usize]) -> Option<String> {
+fn key_text(
+    key: &crate::DeclaredKey,
+    (table, columns): (&Table, &[usize]),
+    schema: &Schema,
+) -> Option<String> {
     /// Letters of a text: Aria's keys have 2,000 bytes.
     const LETTERS_MAX: u32 = 100;
+    /// Those of all texts of a key.
+    const LETTERS_SUM_MAX: u32 = 400;
+    /// Letters that fit in a `TINYTEXT`.
+    const TINY_MAX: u32 = 50;
     let is_there = |(index, _): &&(usize, Option<u32>)| columns.contains(index);
     let is_plain = |(index, _): &(usize, Option<u32>)| table.columns[*index].protected.is_none();
     let is_whole = key
@@ -118,15 +163,34 @@ fn key_text(key: &crate::DeclaredKey, table: &Table, columns: &[usize]) -> Optio
         _ => "KEY".to_owned(),
     };
     let there = key.columns.iter().take_while(is_there);
-    let parts = there.map(|(index, letters)| {
+    let mut parts = Vec::new();
+    let mut sum = 0;
+    for (index, letters) in there {
         let name = names::quote(&table.columns[*index].name);
-        match letters {
-            Some(letters) if kind == "KEY" => format!("{name}({})", letters.min(&LETTERS_MAX)),
-            Some(letters) => format!("{name}({letters})"),
-            None => name.to_string(),
+        if kind != "KEY" {
+            parts.push(match letters {
+                Some(letters) => format!("{name}({letters})"),
+                None => name.to_string(),
+            });
+            continue;
         }
-    });
-    let parts: Vec<String> = parts.collect();
+        let declared_type = type_of(table, *index, schema)?;
+        let length = match length_of(&declared_type) {
+            Some(Length::Letters(length)) => Some((length, letters.unwrap_or(length))),
+            Some(Length::Tiny) => Some((0, letters.unwrap_or(TINY_MAX).min(TINY_MAX))),
+            Some(Length::Long) => Some((0, letters.unwrap_or(LETTERS_MAX))),
+            None => None,
+        };
+        let length = length.map(|(whole, letters)| (whole, letters.min(LETTERS_MAX)));
+        sum += length.map_or(0, |(_, letters)| letters);
+        if sum > LETTERS_SUM_MAX {
+            break;
+        }
+        parts.push(match length {
+            Some((whole, letters)) if letters != whole => format!("{name}({letters})"),
+            _ => name.to_string(),
+        });
+    }
     // A part of a key over a sealed value may be too long as a declared one.
     let first_is_plain = key.columns.first().is_some_and(is_plain);
     (!parts.is_empty() && first_is_plain).then(|| format!("{kind} ({})", parts.join(", ")))

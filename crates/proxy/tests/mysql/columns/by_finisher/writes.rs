@@ -48,6 +48,18 @@ pub fn agree(lab: &mut Lab) {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    let moments = "UPDATE person SET changed = NOW(2), small = IFNULL(small, 0) + 1 WHERE name \
+                   LIKE '%a%' OR id > 0";
+    lab.ours.query_drop(moments).expect(moments);
+    let times = "SELECT COUNT(*) > 2, COUNT(DISTINCT changed) FROM person WHERE changed > NOW() - \
+                 INTERVAL 1 HOUR";
+    let times: Option<(bool, u32)> = lab.ours.query_first(times).expect("a row");
+    assert_eq!(times, Some((true, 1)));
+    lab.theirs.query_drop(moments).expect(moments);
+    for connection in [&mut lab.ours, &mut lab.theirs] {
+        let same = "UPDATE person SET changed = NULL";
+        connection.query_drop(same).expect(same);
+    }
     parameters_are_bound(lab);
     transactions_are_the_clients(lab);
     refusals_say_why(lab);

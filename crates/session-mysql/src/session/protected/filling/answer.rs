@@ -1,9 +1,10 @@
 //! The finisher's answer, as the client gets it.
 
 use session_core::StatementError;
-use wire_mysql::answer::{EOF, EofPacket, ErrorPacket, OkPacket, Prepared as Numbered};
+use wire_mysql::answer::{EOF, ERR, EofPacket, ErrorPacket, OkPacket, Prepared as Numbered};
 use wire_mysql::capabilities::Status;
 use wire_mysql::packet;
+use wire_mysql::row::{TextRow, write_text};
 use wire_mysql::{Capabilities, Malformed};
 use zeroize::Zeroizing;
 
@@ -22,6 +23,52 @@ pub(in crate::session::protected) struct Left {
     pub(in crate::session::protected) warnings: Vec<Zeroizing<Vec<u8>>>,
 }
 
+/// `ER_WARN_ALLOWED_PACKET_OVERFLOWED`
+const TOO_LONG: u16 = 1301;
+
+fn too_long() -> StatementError {
+    StatementError::limit(
+        "a function makes a value of more than 16 MiB in a statement that the finisher evaluates",
+    )
+    .hint("Make it shorter, or compute it in the program.")
+}
+
+/// Refuses an answer with a value that was too long for the finisher: it may not be for the server.
+///
+/// # Errors
+/// There is one.
+pub(super) fn check_lengths(rows: &FinisherRows) -> Result<(), StatementError> {
+    let code = |row: &Zeroizing<Vec<u8>>| {
+        let row = TextRow::read(row, 3).ok()?;
+        let code = row.iter().nth(1)??.to_vec();
+        String::from_utf8(code).ok()?.parse::<u16>().ok()
+    };
+    match rows.warnings.iter().any(|row| code(row) == Some(TOO_LONG)) {
+        true => Err(too_long()),
+        false => Ok(()),
+    }
+}
+
+/// The row of `SHOW WARNINGS` behind an error. None: it is no error.
+pub(in crate::session::protected) fn warning_of(payload: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
+    let error = match payload.first() {
+        Some(&ERR) => ErrorPacket::read(payload),
+        _ => return Vec::new(),
+    };
+    let Ok(error) = error else {
+        return Vec::new();
+    };
+    let mut row = Zeroizing::new(Vec::new());
+    for part in [
+        &b"Error"[..],
+        error.code.to_string().as_bytes(),
+        error.message,
+    ] {
+        write_text(Some(part), &mut row);
+    }
+    vec![row]
+}
+
 impl Filling {
     /// Writes the client's answer.
     ///
@@ -36,10 +83,14 @@ impl Filling {
         match (answer, &self.asked) {
             (FinisherAnswer::Failed(error), _) => Err(refusal(&error)),
             (FinisherAnswer::Refused(error), _) => {
-                packet::write_bytes(&self.refused(&error)??, &mut self.sequence, out);
-                Ok(Left::default())
+                let error = self.refused(&error)??;
+                packet::write_bytes(&error, &mut self.sequence, out);
+                Ok(Left {
+                    prepared: None,
+                    warnings: warning_of(&error),
+                })
             }
-            (FinisherAnswer::Described(own), Asked::Prepare) => {
+            (FinisherAnswer::Described(own), Asked::Prepare(_)) => {
                 self.described(&own, (capabilities, status), out)
             }
             (FinisherAnswer::Rows(rows), Asked::Text | Asked::Execute(_)) => {
@@ -56,6 +107,9 @@ impl Filling {
         /// `ER_TABLEACCESS_DENIED_ERROR`, `ER_NO_SUCH_TABLE`
         const NO_TABLE: [u16; 2] = [1142, 1146];
         let error = ErrorPacket::read(payload)?;
+        if error.code == TOO_LONG {
+            return Ok(Err(refusal(&too_long())));
+        }
         if NO_TABLE.contains(&error.code) {
             let message = "a statement that the finisher evaluates names a table that is not known \
                            to the proxy, or a view";
@@ -70,6 +124,7 @@ impl Filling {
         (capabilities, status): (Capabilities, Status),
         out: &mut Vec<u8>,
     ) -> Result<Left, Refusal> {
+        check_lengths(&rows).map_err(|error| refusal(&error))?;
         let sequence = &mut self.sequence;
         let has_eof = !capabilities.has(Capabilities::DEPRECATE_EOF);
         let count = u16::try_from(rows.columns.len()).map_err(|_| Malformed)?;
@@ -139,7 +194,10 @@ impl Filling {
             }
         }
         let kind = Kind::Filled(self.plan.clone());
-        let prepared = Prepared::new(&self.text, kind, self.plan.loaded.version);
+        let mut prepared = Prepared::new(&self.text, kind, self.plan.loaded.version);
+        if let Asked::Prepare(under) = &mut self.asked {
+            prepared.read_under = under.take();
+        }
         Ok(Left {
             prepared: Some((self.number, prepared)),
             warnings: Vec::new(),

@@ -1,6 +1,7 @@
 //! What the server is asked for, and what the finisher is asked then.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use session_core::{Loaded, StatementError, wiped};
 use sql_plan::{FilledColumn, FilledForm, FilledTable, FinisherTables, Form, Hole, Source};
@@ -11,7 +12,7 @@ use zeroize::Zeroizing;
 use super::super::fetching::Fetching;
 use super::super::fill::{self, Bound, Written, parameter};
 use super::super::settings::{Letters, Results, Settings};
-use super::super::statements::tables_of;
+use super::super::statements::{ReadUnder, prepared_otherwise, tables_of};
 use super::super::values::Opened;
 use super::{Asked, Filling};
 use crate::finisher::{FinisherRequest, FinisherStatement};
@@ -19,7 +20,7 @@ use crate::finisher::{FinisherRequest, FinisherStatement};
 /// What stands between the settings of the session.
 const MARK: char = '\u{1f}';
 /// Settings that the finisher follows, behind the time and the zone.
-const SETTINGS: [&str; 12] = [
+const SETTINGS: [&str; 16] = [
     "sql_mode",
     "character_set_client",
     "character_set_results",
@@ -32,7 +33,17 @@ const SETTINGS: [&str; 12] = [
     "sql_select_limit",
     "old_mode",
     "sql_auto_is_null",
+    "default_regex_flags",
+    "max_recursive_iterations",
+    "max_allowed_packet",
+    "sql_safe_updates",
 ];
+/// From 11.2 on: which collation a character set has.
+const SETTING_OF_1102: &str = "character_set_collations";
+/// Places of those that decide how a text is read.
+const READ_BY: [usize; 3] = [0, 1, 3];
+/// The longest value that a function makes in the finisher, in bytes.
+const VALUE_SIZE_MAX: u64 = 16 << 20;
 /// How many columns stand before those of the tables.
 pub(super) const COLUMNS_BEFORE: usize = 2;
 /// How many stand before them.
@@ -60,11 +71,15 @@ pub(super) fn fetch(
 ) -> Result<String, StatementError> {
     let tables: &[FilledTable] = match asked {
         // A text that is prepared has no rows yet.
-        Asked::Prepare => &[],
+        Asked::Prepare(_) => &[],
         Asked::Text | Asked::Execute(_) => &query.tables,
     };
     let width: usize = tables.iter().map(|table| table.columns.len()).sum();
-    let mut text = format!("SELECT 0 AS n, {}", of_session());
+    let (own, _) = settings
+        .own
+        .as_ref()
+        .map_err(|_| StatementError::other_plan())?;
+    let mut text = format!("SELECT 0 AS n, {}", of_session(own.series()));
     text.push_str(&", NULL".repeat(width));
     let mut before = 0;
     for (table, number) in tables.iter().zip(1..) {
@@ -95,14 +110,20 @@ fn no_text(_: std::fmt::Error) -> StatementError {
     StatementError::defect("a text cannot be written")
 }
 
-fn of_session() -> String {
+/// Names of the settings that are asked of a server of this series.
+fn settings_of(series: u16) -> impl Iterator<Item = &'static str> {
+    let more = (series >= 1102).then_some(SETTING_OF_1102);
+    SETTINGS.into_iter().chain(more)
+}
+
+fn of_session(series: u16) -> String {
     let mut parts = vec![
         "UNIX_TIMESTAMP(NOW(6))".to_owned(),
         "TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(), NOW())".to_owned(),
         "@@time_zone".to_owned(),
         "@@system_time_zone".to_owned(),
     ];
-    parts.extend(SETTINGS.map(|name| format!("IFNULL(@@{name}, 'NULL')")));
+    parts.extend(settings_of(series).map(|name| format!("IFNULL(@@{name}, 'NULL')")));
     format!("CAST(CONCAT_WS(0x1f, {}) AS BINARY)", parts.join(", "))
 }
 
@@ -199,12 +220,57 @@ impl Filling {
         databases.sort_unstable();
         databases.dedup();
         let tables = filler.tables();
-        let settings = filler.settings(query.uses_zone)?;
-        let text = self.text.clone();
-        let statement = match &self.asked {
-            Asked::Text => FinisherStatement::Text(text),
-            Asked::Prepare => FinisherStatement::Described(text),
-            Asked::Execute(bindings) => {
+        let own = filler.session(self.kind.series)?;
+        let settings = settings(&own, query, self.kind.series)?;
+        if let Some(writing) = &mut self.writing {
+            writing.moment = own[0].to_owned();
+        }
+        let under = ReadUnder {
+            database: self.database.clone(),
+            settings: READ_BY
+                .iter()
+                .map(|place| own[BEFORE_SETTINGS + place].to_owned())
+                .collect(),
+        };
+        self.asked.note(under)?;
+        let statement = self.asked.statement(self.text.clone())?;
+        Ok(FinisherRequest {
+            kind: self.kind,
+            databases,
+            database: self.database.clone(),
+            tables,
+            settings,
+            statement,
+            read_back: self.writing.as_ref().and_then(|_| read_back(query)),
+            answer_size_max: self.size_max,
+        })
+    }
+}
+
+impl Asked {
+    /// Notes what a text means when it is prepared.
+    ///
+    /// # Errors
+    /// It means something else when it is executed.
+    fn note(&mut self, under: ReadUnder) -> Result<(), StatementError> {
+        match self {
+            Self::Text => {}
+            Self::Prepare(own) => *own = Some(Arc::new(under)),
+            Self::Execute(bindings) => {
+                let own = bindings.read_under.as_ref();
+                if own.is_some_and(|own| **own != under) {
+                    return Err(prepared_otherwise());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn statement(&self, text: Bytes) -> Result<FinisherStatement, StatementError> {
+        Ok(match self {
+            Self::Text => FinisherStatement::Text(text),
+            Self::Prepare(_) => FinisherStatement::Described(text),
+            Self::Execute(bindings) => {
                 let malformed = |_| StatementError::defect("values that were read cannot be read");
                 let (types, values) = bindings.values().map_err(malformed)?;
                 let mut command = Zeroizing::new(Vec::new());
@@ -216,16 +282,6 @@ impl Filling {
                 write(head, parameters.iter().copied(), &mut command);
                 FinisherStatement::Executed { text, command }
             }
-        };
-        Ok(FinisherRequest {
-            kind: self.kind,
-            databases,
-            database: self.database.clone(),
-            tables,
-            settings,
-            statement,
-            read_back: self.writing.as_ref().and_then(|_| read_back(query)),
-            answer_size_max: self.size_max,
         })
     }
 }
@@ -355,8 +411,8 @@ impl<'a> Filler<'a> {
         all
     }
 
-    /// The statement that makes the settings of the finisher those of the session.
-    fn settings(&self, uses_zone: bool) -> Result<String, StatementError> {
+    /// The settings of the session, as many as were asked for.
+    fn session(&self, series: u16) -> Result<Vec<&str>, StatementError> {
         let all: Vec<&str> = self
             .session
             .iter()
@@ -364,31 +420,49 @@ impl<'a> Filler<'a> {
             .collect();
         let is_harmless = |own: &&str| {
             let mut letters = own.bytes();
-            letters.all(|byte| byte.is_ascii_alphanumeric() || b"_,+-./: ".contains(&byte))
+            letters.all(|byte| byte.is_ascii_alphanumeric() || b"_,+-./:= ".contains(&byte))
         };
-        if all.len() != BEFORE_SETTINGS + SETTINGS.len() || !all.iter().all(is_harmless) {
+        let count = BEFORE_SETTINGS + settings_of(series).count();
+        if all.len() != count || !all.iter().all(is_harmless) {
             return Err(StatementError::defect(
                 "the settings of the session are not understood",
             ));
         }
-        let zone = zone(all[2], all[3], all[1], uses_zone)?;
-        let mut text = format!("SET timestamp = {}, time_zone = '{zone}'", all[0]);
-        for (name, value) in SETTINGS.iter().zip(&all[BEFORE_SETTINGS..]) {
-            let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
-            match (*name, *value) {
-                ("sql_auto_is_null", "1" | "ON") => {
-                    let message = "sql_auto_is_null in a session whose query the finisher answers";
-                    return Err(StatementError::unsupported(message).hint("Set it to 0."));
-                }
-                ("sql_auto_is_null", _) => {}
-                (name, value) if value == "NULL" || (is_number && !value.is_empty()) => {
-                    write!(text, ", {name} = {value}").map_err(no_text)?;
-                }
-                (name, value) => write!(text, ", {name} = '{value}'").map_err(no_text)?,
-            }
-        }
-        Ok(text)
+        Ok(all)
     }
+}
+
+/// The statement that makes the settings of the finisher those of the session.
+fn settings(all: &[&str], query: &FinisherTables, series: u16) -> Result<String, StatementError> {
+    let zone = zone(all[2], all[3], all[1], query.uses_zone)?;
+    let mut text = format!("SET timestamp = {}, time_zone = '{zone}'", all[0]);
+    for (name, value) in settings_of(series).zip(&all[BEFORE_SETTINGS..]) {
+        let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
+        match (name, *value) {
+            ("sql_auto_is_null", "1" | "ON") => {
+                let message = "sql_auto_is_null in a session whose query the finisher answers";
+                return Err(StatementError::unsupported(message).hint("Set it to 0."));
+            }
+            ("sql_safe_updates", "1" | "ON") if query.write.is_some() => {
+                let message = "sql_safe_updates in a session whose write the finisher evaluates";
+                return Err(StatementError::unsupported(message).hint("Set it to 0."));
+            }
+            ("max_allowed_packet", value) => {
+                if !value.parse().is_ok_and(|size: u64| size >= VALUE_SIZE_MAX) {
+                    let message = "max_allowed_packet below 16 MiB in a session whose statement \
+                                   the finisher evaluates";
+                    let hint = "Set it to 16 MiB or more in the server's configuration.";
+                    return Err(StatementError::unsupported(message).hint(hint));
+                }
+            }
+            ("sql_auto_is_null" | "sql_safe_updates", _) => {}
+            (name, value) if value == "NULL" || (is_number && !value.is_empty()) => {
+                write!(text, ", {name} = {value}").map_err(no_text)?;
+            }
+            (name, value) => write!(text, ", {name} = '{value}'").map_err(no_text)?,
+        }
+    }
+    Ok(text)
 }
 
 /// The finisher's time zone. It has no tables of zones, and does not know that of the server's

@@ -20,6 +20,7 @@ use zeroize::Zeroizing;
 use super::super::errors::{refusal, without_sealed};
 use super::super::fill::{self, Written};
 use super::super::settings::Settings;
+use super::answer::check_lengths;
 use super::question::{self, put};
 use super::{Asked, Filling, Stage, Taken};
 use crate::finisher::{FinisherAnswer, FinisherChanges};
@@ -40,6 +41,8 @@ pub(super) struct Writing {
     is_own: bool,
     /// The rows of the table as the server gave them, and how many columns these have.
     pub(super) rows: (Vec<Vec<u8>>, usize),
+    /// The time at which these were fetched, which is that of all that is written.
+    pub(super) moment: String,
     /// Texts that write rows.
     due: VecDeque<String>,
     /// Whether a row that is gone is none of the proxy's business: others were deleted with it.
@@ -83,6 +86,7 @@ impl Writing {
         Self {
             is_own: is_alone(status),
             rows: (Vec::new(), 0),
+            moment: String::new(),
             due: VecDeque::new(),
             deletes: write.deletes,
             told: Told::default(),
@@ -279,6 +283,7 @@ impl Filling {
         let writing = self.writing.as_ref();
         let writing = writing.ok_or_else(StatementError::other_plan)?;
         let other = || StatementError::defect("the finisher tells of other rows than it has");
+        check_lengths(&changes.read)?;
         let width = changes.read.columns.len();
         let mut read = Vec::new();
         for payload in &changes.read.rows {
@@ -295,6 +300,7 @@ impl Filling {
             loaded: &self.plan.loaded,
             asked: &self.asked,
             settings,
+            moment: &writing.moment,
         };
         let mut texts = VecDeque::new();
         if write.deletes {
@@ -341,6 +347,7 @@ struct Made<'a> {
     loaded: &'a Loaded,
     asked: &'a Asked,
     settings: &'a Settings,
+    moment: &'a str,
 }
 
 impl Made<'_> {
@@ -367,14 +374,19 @@ impl Made<'_> {
                 None => literal(&column.form, value).map(Written::Plain),
             }
         };
-        fill::text_with(&self.write.write, |hole| match (&hole.source, hole.form) {
+        let text = fill::text_with(&self.write.write, |hole| match (&hole.source, hole.form) {
             (Source::Locator(number), _) => given(*number),
             (Source::Computed(number), Form::Sealed(column, Purpose::Store)) => {
                 let value = computed.get(*number).ok_or_else(other)?;
                 self.sealed(column, *value).map(Written::Sealed)
             }
             _ => question::filled(hole, self.asked, self.settings, self.loaded),
-        })
+        })?;
+        // The server evaluates NOW() for each row anew.
+        Ok(format!(
+            "SET STATEMENT timestamp = {} FOR {text}",
+            self.moment
+        ))
     }
 
     fn sealed(
