@@ -5,6 +5,7 @@
 //!   ends (`keeper`).
 //! - Its socket is watched without waking a runtime more often than there is something to read
 //!   (`socket`).
+//! - It is started when it is first needed, and again when it has died (`starting`).
 //! - Connections are kept outside every runtime (`pool`).
 //! - What finishers do is counted (`counters`).
 //!
@@ -18,6 +19,7 @@ mod folder;
 mod keeper;
 mod pool;
 mod socket;
+mod starting;
 
 pub use counters::{Busy, FinisherCounters};
 pub use error::{HostError, broken};
@@ -25,3 +27,4 @@ pub use folder::{Owner, Place, PrivateFolder, SOCKET_PATH_SIZE_MAX};
 pub use keeper::{Keeper, Start};
 pub use pool::Pool;
 pub use socket::{Socket, is_silent};
+pub use starting::{FAILURE_PAUSE, Kept, Starting, end};

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use finisher_core::{
     FinisherCounters, HostError, Keeper, Owner, Place, PrivateFolder, SOCKET_PATH_SIZE_MAX, Start,
+    Starting,
 };
 use session_core::counters::add;
 use session_mysql::finisher::FinisherKind;
@@ -26,8 +27,6 @@ use crate::walls;
 const SOCKET: &str = "socket";
 /// What is executed at the start.
 const FIRST: &str = "first.sql";
-/// What failed is not tried again at once: questions may come by thousands.
-const FAILURE_PAUSE: Duration = Duration::from_secs(5);
 /// How often a server that starts is asked whether it has.
 const LOOK_PAUSE: Duration = Duration::from_millis(10);
 
@@ -48,20 +47,24 @@ struct Shared {
     counters: Arc<FinisherCounters>,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    running: Option<Running>,
-    /// It has run before, and has not been told to end.
-    has_run: bool,
-    /// When the last start failed, and why.
-    failed: Option<(Instant, Arc<FinisherError>)>,
-}
+/// Whether it runs.
+type State = Starting<Running, FinisherError>;
 
 #[derive(Debug)]
 struct Running {
     keeper: Keeper,
     access: Access,
     databases: HashSet<String>,
+}
+
+impl finisher_core::Kept for Running {
+    fn keeper(&self) -> &Keeper {
+        &self.keeper
+    }
+
+    fn into_keeper(self) -> Keeper {
+        self.keeper
+    }
 }
 
 /// How to connect.
@@ -127,8 +130,7 @@ impl Server {
 
     async fn access(&self, databases: &[String]) -> Result<Access, Arc<FinisherError>> {
         let mut state = Arc::clone(&self.state).lock_owned().await;
-        state.running = state.running.take().filter(|own| !own.keeper.is_over());
-        if let Some(running) = &state.running
+        if let Some(running) = state.running()
             && databases.iter().all(|own| running.databases.contains(own))
         {
             return Ok(running.access.clone());
@@ -149,8 +151,7 @@ impl Server {
             // The server has ended, whatever its keeper knows.
             Err(FinisherError::Connection(_)) => {
                 let mut state = self.state.lock().await;
-                let other = |own: &Running| own.access.socket != access.socket;
-                state.running = state.running.take().filter(other);
+                state.give_up(|own| own.access.socket == access.socket);
                 drop(state);
                 let access = self.access(databases).await?;
                 Ok(access.connect_for_questions().await?)
@@ -161,13 +162,9 @@ impl Server {
 
     /// Ends it, and waits for that.
     pub(crate) async fn end(&self) {
-        let mut state = self.state.lock().await;
-        state.has_run = false;
-        let running = state.running.take();
-        drop(state);
+        let running = self.state.lock().await.take();
         if let Some(running) = running {
-            // It fails when the runtime ends, and then nobody waits.
-            drop(spawn_blocking(move || running.keeper.end()).await);
+            finisher_core::end(running).await;
         }
     }
 }
@@ -179,31 +176,13 @@ impl Shared {
         mut state: OwnedMutexGuard<State>,
         databases: Vec<String>,
     ) -> Result<Access, Arc<FinisherError>> {
-        if state.running.is_none() {
-            if let Some((when, error)) = &state.failed
-                && when.elapsed() < FAILURE_PAUSE
-            {
-                return Err(Arc::clone(error));
-            }
-            match self.start().await {
-                Ok(running) => {
-                    state.running = Some(running);
-                    if std::mem::replace(&mut state.has_run, true) {
-                        add(&self.counters.restarted, 1);
-                    }
-                }
-                Err(error) => {
-                    let series = self.kind.series;
-                    tracing::error!(series, %error, "the finisher does not start");
-                    let error = Arc::new(error);
-                    state.failed = Some((Instant::now(), Arc::clone(&error)));
-                    return Err(error);
-                }
-            }
-        }
-        let Some(running) = &mut state.running else {
-            return Err(Arc::new(HostError::Late.into()));
+        let start = async {
+            self.start().await.inspect_err(|error| {
+                let series = self.kind.series;
+                tracing::error!(series, %error, "the finisher does not start");
+            })
         };
+        let running = state.started(start, &self.counters).await?;
         running.create(databases).await.map_err(Arc::new)?;
         Ok(running.access.clone())
     }

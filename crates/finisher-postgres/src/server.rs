@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use finisher_core::{
-    FinisherCounters, HostError, Keeper, Owner, Place, PrivateFolder, SOCKET_PATH_SIZE_MAX, Start,
+    FAILURE_PAUSE, FinisherCounters, HostError, Keeper, Owner, Place, PrivateFolder,
+    SOCKET_PATH_SIZE_MAX, Start, Starting,
 };
 use session_core::counters::add;
 use session_postgres::finisher::FinisherKind;
@@ -33,8 +34,6 @@ shift
     --locale=C --auth-local=peer --auth-host=reject --no-sync --wal-segsize=1 >/dev/null &&
     exec $end_with_keeper "$programs/postgres" -D "$folder/data" "$@"
 "#;
-/// What failed is not tried again at once: questions may come by thousands.
-const FAILURE_PAUSE: Duration = Duration::from_secs(5);
 /// Databases at a time: each takes 8 MB of memory. A change of the enumerations or extensions of a
 /// server makes another kind.
 const DATABASES_MAX: usize = 24;
@@ -62,14 +61,8 @@ struct Shared {
     counters: Arc<FinisherCounters>,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    running: Option<Running>,
-    /// It has run before, and has not been told to end.
-    has_run: bool,
-    /// When the last start failed, and why.
-    failed: Option<(Instant, Arc<FinisherError>)>,
-}
+/// Whether it runs.
+type State = Starting<Running, FinisherError>;
 
 #[derive(Debug)]
 struct Running {
@@ -81,6 +74,16 @@ struct Running {
     failed: HashMap<FinisherKind, (Instant, Arc<FinisherError>)>,
     /// How many databases were begun: no name is used again.
     names: usize,
+}
+
+impl finisher_core::Kept for Running {
+    fn keeper(&self) -> &Keeper {
+        &self.keeper
+    }
+
+    fn into_keeper(self) -> Keeper {
+        self.keeper
+    }
 }
 
 /// A database for questions of one kind.
@@ -120,8 +123,7 @@ impl Server {
         kind: &Arc<FinisherKind>,
     ) -> Result<Database, Arc<FinisherError>> {
         let mut state = Arc::clone(&self.state).lock_owned().await;
-        state.running = state.running.take().filter(|own| !own.keeper.is_over());
-        if let Some(database) = state.running.as_mut().and_then(|own| own.known(kind)) {
+        if let Some(database) = state.running().and_then(|own| own.known(kind)) {
             return Ok(database);
         }
         let (shared, kind) = (Arc::clone(&self.shared), Arc::clone(kind));
@@ -133,7 +135,7 @@ impl Server {
     /// A connection to a database that gave none: its server has ended, whatever its keeper knows.
     async fn give_up(&self, socket: &Arc<Path>) {
         let mut state = self.state.lock().await;
-        state.running = state.running.take().filter(|own| own.socket != *socket);
+        state.give_up(|own| own.socket == *socket);
     }
 
     /// A connection to the database of a kind.
@@ -154,13 +156,9 @@ impl Server {
 
     /// Ends it, and waits for that.
     pub(crate) async fn end(&self) {
-        let mut state = self.state.lock().await;
-        state.has_run = false;
-        let running = state.running.take();
-        drop(state);
+        let running = self.state.lock().await.take();
         if let Some(running) = running {
-            // It fails when the runtime ends, and then nobody waits.
-            drop(spawn_blocking(move || running.keeper.end()).await);
+            finisher_core::end(running).await;
         }
     }
 }
@@ -201,30 +199,12 @@ impl Shared {
         mut state: OwnedMutexGuard<State>,
         kind: &FinisherKind,
     ) -> Result<Database, Arc<FinisherError>> {
-        if state.running.is_none() {
-            if let Some((when, error)) = &state.failed
-                && when.elapsed() < FAILURE_PAUSE
-            {
-                return Err(Arc::clone(error));
-            }
-            match self.start().await {
-                Ok(running) => {
-                    state.running = Some(running);
-                    if std::mem::replace(&mut state.has_run, true) {
-                        add(&self.counters.restarted, 1);
-                    }
-                }
-                Err(error) => {
-                    tracing::error!(major = self.major, %error, "the finisher does not start");
-                    let error = Arc::new(error);
-                    state.failed = Some((Instant::now(), Arc::clone(&error)));
-                    return Err(error);
-                }
-            }
-        }
-        let Some(running) = &mut state.running else {
-            return Err(Arc::new(HostError::Late.into()));
+        let start = async {
+            self.start().await.inspect_err(|error| {
+                tracing::error!(major = self.major, %error, "the finisher does not start");
+            })
         };
+        let running = state.started(start, &self.counters).await?;
         if let Some((when, error)) = running.failed.get(kind)
             && when.elapsed() < FAILURE_PAUSE
         {
