@@ -1,5 +1,25 @@
 //! Bytes of an input, taken from the front; zeros when there are none left.
 
+/// Longer statements find nothing more, and take long.
+const STATEMENT_SIZE_MAX: usize = 16 << 10;
+
+/// The statement that bytes stand for: themselves, or behind a byte 1 numbers of words. None: it
+/// is too long.
+pub fn statement(bytes: &[u8], words: &[&str]) -> Option<String> {
+    let text = match bytes.split_first() {
+        Some((1, numbers)) => {
+            let mut input = Input::new(numbers);
+            let mut found = Vec::new();
+            while !input.is_empty() {
+                found.push(input.one_of(words));
+            }
+            found.join(" ")
+        }
+        _ => String::from_utf8_lossy(bytes).into_owned(),
+    };
+    (text.len() <= STATEMENT_SIZE_MAX).then_some(text)
+}
+
 /// The rest of an input.
 pub struct Input<'a> {
     rest: &'a [u8],

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
-use sql_plan::{ColumnId, Mode, Plan, Planned, Translated};
+use sql_plan::{ColumnId, Mode, Plan, Planned, Refusal, Translated};
 use sql_rewrite::{
     Column, Dialect, ProtectedColumn, RelationKind, Schema, Table, is_of_second_proof, plan,
 };
@@ -12,16 +12,13 @@ use sqlparser::ast::{
     Visit, Visitor, visit_expressions,
 };
 
-use crate::input::Input;
+use crate::input;
 
 #[cfg(feature = "oracle")]
 mod oracle;
 
 /// Stands in constants. It must not stand beside a protected column in what is sent.
 const CANARY: &str = "CANARY";
-
-/// Longer texts find nothing more, and take long.
-const TEXT_SIZE_MAX: usize = 16 << 10;
 
 /// Tables with their columns: a name, and of a protected one its type, mode and domain. The first
 /// columns, as many as the number says, are a key. `shown` is a view.
@@ -206,35 +203,27 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(schema);
 
 /// Takes a text; behind a byte 1 numbers of words.
 pub fn run(bytes: &[u8]) {
-    let text = match bytes.split_first() {
-        Some((1, numbers)) => {
-            let mut input = Input::new(numbers);
-            let mut words = Vec::new();
-            while !input.is_empty() {
-                words.push(input.one_of(WORDS));
-            }
-            words.join(" ")
-        }
-        _ => String::from_utf8_lossy(bytes).into_owned(),
-    };
-    if text.len() > TEXT_SIZE_MAX {
+    let Some(text) = input::statement(bytes, WORDS) else {
         return;
-    }
+    };
     match plan(&text, &SCHEMA) {
         Ok(planned) => {
             check(&text, &planned);
             #[cfg(feature = "oracle")]
             oracle::check(&text, &planned, &SCHEMA);
         }
-        Err(refusal) => {
-            assert!(!refusal.message.is_empty(), "a refusal says what is wrong");
-            assert!(
-                !is_of_second_proof(&refusal.message),
-                "planner and verifier disagree: {}",
-                refusal.message
-            );
-        }
+        Err(refusal) => check_refusal(&refusal),
     }
+}
+
+/// A refusal says why, and none is the verifier's: the planner makes nothing that it cannot prove.
+pub(crate) fn check_refusal(refusal: &Refusal) {
+    assert!(!refusal.message.is_empty(), "a refusal says what is wrong");
+    assert!(
+        !is_of_second_proof(&refusal.message),
+        "planner and verifier disagree: {}",
+        refusal.message
+    );
 }
 
 fn check(text: &str, planned: &[Planned]) {
