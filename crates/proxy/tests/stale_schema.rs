@@ -455,3 +455,33 @@ fn a_table_that_is_sealed_past_the_proxy_is_seen() {
     let _ = client.batch_execute(notes);
     assert_eq!(ask(&mut client, notes), [""; 0]);
 }
+
+#[test]
+fn prepared_queries_on_catalogues_show_tables_that_came_and_went() {
+    let Some((setup, mut client)) = begin() else {
+        return;
+    };
+    let queries = [
+        "SELECT data_type::text FROM information_schema.columns \
+         WHERE table_schema = 'public' AND table_name = $1 AND column_name = 'at'",
+        "SELECT format_type(atttypid, atttypmod) FROM pg_attribute \
+         WHERE attrelid = to_regclass($1) AND attname = 'at'",
+        "SELECT count(*)::text FROM pg_constraint WHERE conrelid = to_regclass($1)",
+    ];
+    let prepared = queries.map(|query| client.prepare(query).expect(query));
+    let mut other = setup.connect();
+    let mut assert_shown = |wanted: [Option<&str>; 3]| {
+        for (query, wanted) in prepared.iter().zip(wanted) {
+            let rows = client.query(query, &[&"visit"]).expect("rows");
+            let shown: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+            assert_eq!(shown, Vec::from_iter(wanted));
+        }
+    };
+    let moment = Some("timestamp with time zone");
+    assert_shown([moment, moment, Some("1")]);
+    run(&mut other, "DROP TABLE visit");
+    assert_shown([None, None, Some("0")]);
+    let remade = "CREATE TABLE visit (id integer, at timestamp with time zone, note text)";
+    run(&mut other, remade);
+    assert_shown([moment, moment, Some("0")]);
+}

@@ -7,7 +7,7 @@ use sql_plan::{
     ColumnId, Copy, Effects, Form, Literal, Output, Plan, Planned, Source, TransactionEffect,
     Translated,
 };
-use sql_rewrite::Dialect;
+use sql_rewrite::{Dialect, catalogue};
 
 use crate::loaded::Loaded;
 
@@ -165,6 +165,12 @@ impl TextPlan {
                         || is_wider(&one.plan, &other.plan)
                         || is_wider(&other.plan, &one.plan))
             })
+    }
+
+    /// Whether it only reads catalogues. The text for the server then has the tables with rules
+    /// that there are, and its columns are the same with others.
+    pub fn reads_catalogues(&self, text: &str) -> bool {
+        self.planned.len() == 1 && catalogue::plan(text, &self.loaded.schema).is_some()
     }
 
     /// The server's statement that gets the name of the client's. None: the client's statement is

@@ -9,7 +9,9 @@ use sql_plan::{Form, Source};
 use sql_rewrite::NAME_SIZE_MAX;
 use sqlstate::SqlState;
 use wire_postgres::backend;
-use wire_postgres::frontend::{self, Bind, Execute, KeptBind, Parse, Target, write_target};
+use wire_postgres::frontend::{
+    self, Bind, Execute, KeptBind, Parse, Target, write_parse, write_target,
+};
 
 use super::finisher::Known;
 use super::{Outputs, Protected};
@@ -199,27 +201,39 @@ impl Protected {
         }
         let (plan, text) = self.plan(statement.text.as_bytes())?;
         let is_same = plan.planned == statement.plan.planned;
-        if is_old && !is_same && !plan.means_the_same(&statement.plan) {
+        let text_of = &statement.text;
+        let means_the_same = || {
+            plan.means_the_same(&statement.plan)
+                || (plan.reads_catalogues(text_of) && statement.plan.reads_catalogues(text_of))
+        };
+        if is_old && !is_same && !means_the_same() {
             let message = "the prepared statement means something else since the schema changed";
             return Err(means_another(message));
         }
         let types = statement.types.clone();
         let renewed = Arc::new(Statement { text, types, plan });
         let batch = self.answers.batch_sent();
-        if let (false, Some(front)) = (is_same, renewed.plan.front(0)) {
-            // It reads more columns than before, so the server must parse it again.
-            if !name.is_empty() {
-                let target = Target::Statement(name);
-                write_target(frontend::kind::CLOSE, target, outputs.to_server);
-                self.answers.push(Expected::Unseen(Unseen::Close));
-            }
-            renewed.write_parse(front, name, &[], outputs.to_server);
-            self.answers.push(Expected::Unseen(Unseen::ParseAgain));
-            let statement = Arc::clone(&renewed);
-            self.statements.parse_again(name, batch, statement);
-        } else {
+        if is_same {
             self.statements.renew(name, batch, Arc::clone(&renewed));
+            return Ok(renewed);
         }
+        // It reads more columns than before, or shows other tables in catalogues, so the server
+        // must parse it again.
+        if !name.is_empty() {
+            let target = Target::Statement(name);
+            write_target(frontend::kind::CLOSE, target, outputs.to_server);
+            self.answers.push(Expected::Unseen(Unseen::Close));
+        }
+        match renewed.plan.front(0) {
+            Some(front) => renewed.write_parse(front, name, &[], outputs.to_server),
+            None => {
+                let types = renewed.types.iter().copied();
+                write_parse(name, renewed.text.as_bytes(), types, outputs.to_server);
+            }
+        }
+        self.answers.push(Expected::Unseen(Unseen::ParseAgain));
+        let statement = Arc::clone(&renewed);
+        self.statements.parse_again(name, batch, statement);
         Ok(renewed)
     }
 
