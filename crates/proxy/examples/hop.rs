@@ -1,25 +1,35 @@
-//! What a hop between client and PostgreSQL costs, whoever makes it: nothing, a forwarder that does
-//! the least, PgBouncer, HAProxy, and the proxy without rules.
+//! What a hop between client and server costs, whoever makes it: nothing, a forwarder that does the
+//! least, PgBouncer before PostgreSQL, HAProxy, and the proxy without rules.
 //!
-//! `cargo xtask bench hop [--rounds N] [--seconds N] [--clients N] [--tpcc PROGRAM]` runs it, with
-//! a server of its own, its disk not waited for. `pgbench` is the client, with prepared statements.
-//! With `--tpcc target/release/strongroom` the lab's TPC-C runs as well, which fills its tables for
-//! each window. In each round every hop has a window of its own, in an order that turns, so that
-//! what else the machine does meets all alike. All speak TCP; each is a process of its own.
+//! `cargo xtask bench hop [--server mariadb] [--rounds N] [--seconds N] [--clients N] [--tpcc
+//! PROGRAM]` runs it, with a server of its own, its disk not waited for. `pgbench` is the client of
+//! PostgreSQL, `sysbench` that of MariaDB, with prepared statements. With `--tpcc
+//! target/release/strongroom` the lab's TPC-C runs as well, which fills its tables for each window.
+//! In each round every hop has a window of its own, in an order that turns, so that what else the
+//! machine does meets all alike. All speak TCP; each is a process of its own.
+//!
+//! Before MariaDB it also shows the time of a SELECT by key, and the memory of idle clients.
 
 use std::path::Path;
 use std::process::Command;
 
-use server_testkit::Postgres;
+use server_testkit::mysql::Brand;
 
 #[path = "hop/forwarder.rs"]
 mod forwarder;
 #[path = "hop/hops.rs"]
 mod hops;
+#[path = "hop/idle.rs"]
+mod idle;
+#[path = "hop/latency.rs"]
+mod latency;
+#[path = "hop/servers.rs"]
+mod servers;
 #[path = "pass_through/serving.rs"]
 mod serving;
 
 use hops::Hop;
+use servers::{MariaDb, Postgres, Server};
 
 /// Arguments by which the program is a hop.
 const SERVE: &str = "--serve";
@@ -31,15 +41,13 @@ const SPREAD_MAX: f64 = 0.15;
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     match &*arguments {
-        [_, serve, upstream] if serve == SERVE => return serving::until_killed(upstream, "0", ""),
+        [_, serve, protocol, upstream] if serve == SERVE => {
+            return serving::until_killed(protocol, upstream, "0", "");
+        }
         [_, forward, upstream] if forward == FORWARD => {
             return forwarder::until_killed(upstream.parse().expect("a port"));
         }
         _ => {}
-    }
-    if !server_testkit::is_installed() {
-        println!("There is no PostgreSQL on this machine.");
-        return;
     }
     let option = |name: &str| {
         let at = arguments.iter().position(|own| own == name)?;
@@ -48,33 +56,56 @@ fn main() {
     let number = |name: &str, default: u32| {
         option(name).map_or(default, |text| text.parse().expect("a number"))
     };
-    let (rounds, seconds) = (number("--rounds", 5), number("--seconds", 4));
-    let clients = number("--clients", 8);
-    let server = Postgres::start_with(&[("max_connections", "100")]);
-    let filled = server.run("pgbench", &["-i", "-s", "10", "-q", "postgres"]);
-    assert!(filled.status.success(), "pgbench fills its tables");
+    let asked = Asked {
+        rounds: number("--rounds", 5),
+        seconds: number("--seconds", 4),
+        clients: number("--clients", 8),
+        tpcc: option("--tpcc"),
+    };
+    match option("--server").as_deref() {
+        None | Some("postgres") if !server_testkit::is_installed() => {
+            println!("There is no PostgreSQL on this machine.");
+        }
+        None | Some("postgres") => measure(&Postgres::start(), &asked),
+        Some("mariadb") if !Brand::MariaDb.is_installed() => {
+            println!("There is no MariaDB on this machine.");
+        }
+        Some("mariadb") => {
+            let server = MariaDb::start();
+            measure(&server, &asked);
+            latency::measure(&server, asked.rounds);
+            idle::measure(&server);
+        }
+        Some(_) => println!("--server is postgres or mariadb"),
+    }
+}
+
+/// What the arguments ask for.
+struct Asked {
+    rounds: u32,
+    seconds: u32,
+    clients: u32,
+    /// The lab's program.
+    tpcc: Option<String>,
+}
+
+/// All loads through all hops.
+fn measure(server: &impl Server, asked: &Asked) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     // Those that may not be root read their files there.
     let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(folder.path(), everybody).expect("own folder");
-    let port = server.port().to_string();
-    let upstream = format!("127.0.0.1:{port}");
-    let mut hops = vec![
-        Hop::direct(server.port()),
-        Hop::of_own("forwarder", &[FORWARD, &port]),
-    ];
-    hops.extend(Hop::pgbouncer(folder.path(), server.port()));
-    hops.extend(Hop::haproxy(folder.path(), server.port()));
-    hops.push(Hop::of_own("Strongroom", &[SERVE, &upstream]));
+    let hops = server.hops(folder.path());
+    let (rounds, seconds, clients) = (asked.rounds, asked.seconds, asked.clients);
     println!("{rounds} rounds of windows of {seconds} s, {clients} clients");
-    let mut loads = vec![Load::Select, Load::Transfer];
-    loads.extend(option("--tpcc").map(Load::Tpcc));
+    let mut loads: Vec<Load> = server.loads().into_iter().map(Load::Own).collect();
+    loads.extend(asked.tpcc.clone().map(Load::Tpcc));
     for load in loads {
         let mut measured: Vec<Vec<Window>> = hops.iter().map(|_| Vec::new()).collect();
         for round in 0..rounds as usize {
             for place in 0..hops.len() {
                 let at = (round + place) % hops.len();
-                let window = load.measure(&hops[at], &server, (clients, seconds), folder.path());
+                let window = load.measure(&hops[at], server, (clients, seconds), folder.path());
                 measured[at].push(window);
             }
         }
@@ -84,8 +115,8 @@ fn main() {
 
 /// What clients do over and over.
 enum Load {
-    Select,
-    Transfer,
+    /// By the server's own program.
+    Own(servers::Load),
     /// The lab's program.
     Tpcc(String),
 }
@@ -100,8 +131,7 @@ struct Window {
 impl Load {
     fn name(&self) -> &'static str {
         match self {
-            Self::Select => "pgbench -S",
-            Self::Transfer => "pgbench, TPC-B",
+            Self::Own(load) => load.name,
             Self::Tpcc(_) => "TPC-C, READ COMMITTED",
         }
     }
@@ -109,8 +139,7 @@ impl Load {
     /// Statements in a transaction. None: they differ, and the hop also sees the tables filled.
     fn statements(&self) -> Option<f64> {
         match self {
-            Self::Select => Some(1.0),
-            Self::Transfer => Some(7.0),
+            Self::Own(load) => Some(load.statements),
             Self::Tpcc(_) => None,
         }
     }
@@ -118,20 +147,18 @@ impl Load {
     fn measure(
         &self,
         hop: &Hop,
-        server: &Postgres,
+        server: &impl Server,
         (clients, seconds): (u32, u32),
         folder: &Path,
     ) -> Window {
         let spent = || hop.process().map(serving::processor_time);
         let before = spent();
         let per_second = match self {
-            Self::Tpcc(program) => tpcc(program, hop.port, (clients, seconds), folder),
-            _ => pgbench(
-                matches!(self, Self::Select),
-                hop.port,
-                server,
-                (clients, seconds),
-            ),
+            Self::Own(load) => server.per_second(load, hop.port, (clients, seconds)),
+            Self::Tpcc(program) => {
+                let target = (server.product(), &*server.url(hop.port));
+                tpcc(program, target, (clients, seconds), folder)
+            }
         };
         let hop_us = match (before, spent()) {
             (Some(before), Some(after)) => (after - before).as_secs_f64() * 1e6,
@@ -145,32 +172,20 @@ impl Load {
     }
 }
 
-fn pgbench(is_select: bool, port: u16, server: &Postgres, (clients, seconds): (u32, u32)) -> f64 {
-    let (clients, seconds) = (clients.to_string(), seconds.to_string());
-    let mut arguments = vec!["-n", "-M", "prepared", "-c", &clients, "-T", &seconds];
-    if is_select {
-        arguments.push("-S");
-    }
-    arguments.push("postgres");
-    let said = server.run_at(port, "pgbench", &arguments);
-    let text = String::from_utf8_lossy(&said.stdout);
-    let found = text.lines().find_map(|line| {
-        let rest = line.strip_prefix("tps = ")?;
-        rest.split(' ').next()?.parse().ok()
-    });
-    let errors = String::from_utf8_lossy(&said.stderr);
-    found.unwrap_or_else(|| panic!("pgbench gives no result: {errors}"))
-}
-
 /// Committed transactions per second of the lab's TPC-C.
-fn tpcc(program: &str, port: u16, (clients, seconds): (u32, u32), folder: &Path) -> f64 {
+fn tpcc(
+    program: &str,
+    (product, url): (&str, &str),
+    (clients, seconds): (u32, u32),
+    folder: &Path,
+) -> f64 {
     let out = folder.join("tpcc");
     // Of the window before.
     let _ = std::fs::remove_dir_all(&out);
-    let url = format!("postgres://postgres@127.0.0.1:{port}/postgres");
     let ran = Command::new(program)
-        .args(["compare", "--workload", "tpcc", "--engines", "postgres-url"])
-        .args(["--postgres-url-env", "STRONGROOM_HOP_URL"])
+        .args(["compare", "--workload", "tpcc", "--engines"])
+        .arg(format!("{product}-url"))
+        .args([&*format!("--{product}-url-env"), "STRONGROOM_HOP_URL"])
         .args(["--isolation", "read-committed", "--repetitions", "1"])
         .args(["--terminals", &clients.to_string()])
         .args(["--seconds", &seconds.to_string()])

@@ -29,7 +29,7 @@ fn main() {
     if let [_, serve, upstream, workers, socket] = &*arguments
         && serve == SERVE
     {
-        return serving::until_killed(upstream, workers, socket);
+        return serving::until_killed("postgres", upstream, workers, socket);
     }
     if !server_testkit::is_installed() {
         println!("There is no PostgreSQL on this machine.");

@@ -62,7 +62,7 @@ impl Hop {
         let port = free_port();
         let text = format!(
             "defaults\n mode tcp\n timeout connect 5s\n timeout client 1h\n timeout server 1h\n\
-             listen postgres\n bind 127.0.0.1:{port}\n server one 127.0.0.1:{upstream}\n"
+             listen hop\n bind 127.0.0.1:{port}\n server one 127.0.0.1:{upstream}\n"
         );
         let file = folder.join("haproxy.cfg");
         std::fs::write(&file, text).expect("own folder");

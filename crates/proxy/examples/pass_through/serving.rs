@@ -8,10 +8,14 @@ use configuration::Config;
 use proxy::{Server, stop_signal};
 
 /// Runs the proxy without rules in this process, and prints its port.
-pub fn until_killed(upstream: &str, workers: &str, socket: &str) {
+pub fn until_killed(protocol: &str, upstream: &str, workers: &str, socket: &str) {
     let mut text = format!(
-        "[proxy]\nlisten = \"127.0.0.1:0\"\nupstream = \"{upstream}\"\naccept_peer = true\n"
+        "[proxy]\nprotocol = \"{protocol}\"\nlisten = \"127.0.0.1:0\"\n\
+         upstream = \"{upstream}\"\n"
     );
+    if protocol == "postgres" {
+        text += "accept_peer = true\n";
+    }
     if workers != "0" {
         text += &format!("workers = {workers}\n");
     }
@@ -22,8 +26,9 @@ pub fn until_killed(upstream: &str, workers: &str, socket: &str) {
     let file = folder.path().join("strongroom.toml");
     std::fs::write(&file, text).expect("a file in the own folder");
     let config = Config::read(&file).expect("the configuration");
-    drop(folder);
+    // Before MySQL it keeps a certificate beside the configuration.
     let server = Server::start(&config).expect("the proxy starts");
+    drop(folder);
     let address = server.address().expect("a bound socket has an address");
     println!("{}", address.port());
     server.run(stop_signal());
