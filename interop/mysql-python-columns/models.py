@@ -27,25 +27,13 @@ from django.core.management import call_command  # noqa: E402
 from django.db import DatabaseError, connection, models, transaction  # noqa: E402
 
 
-class Blob(models.BinaryField):
-    """Django declares LONGBLOB and LONGTEXT, for which no rules are."""
-
-    def db_type(self, connection):
-        return "blob"
-
-
-class Text(models.TextField):
-    def db_type(self, connection):
-        return "text"
-
-
 class Person(models.Model):
     id = models.IntegerField(primary_key=True)
     name = models.CharField(max_length=40)
     born = models.DateField(null=True, db_index=True)
     salary = models.DecimalField(max_digits=12, decimal_places=2, null=True)
     score = models.BigIntegerField(null=True)
-    photo = Blob(null=True)
+    photo = models.BinaryField(null=True)
     active = models.BooleanField(null=True)
 
     class Meta:
@@ -56,7 +44,7 @@ class Person(models.Model):
 class Visit(models.Model):
     number = models.AutoField(primary_key=True)
     person = models.ForeignKey(Person, models.CASCADE, null=True)
-    note = Text(null=True)
+    note = models.TextField(null=True)
 
     class Meta:
         app_label = "shop"
