@@ -1,14 +1,18 @@
 # Sourced by the `run` of a client of MariaDB that meets protected columns: starts a server, and a proxy with the
-# rules of mysql-rules.toml. The client does the same through the proxy and at the server, in a database `shop` of
-# its own each time, and must give the same answers. An answer is a line: a name that no other has, a tab, and JSON.
+# rules of the file $rules, or of mysql-rules.toml. The tables are those of the file $schema, or of mysql-schema.sql.
+# $logged is what the server's log of statements must have. The client does the same through the proxy and at the
+# server, in a database `shop` of its own each time, and must give the same answers. An answer is a line: a name that
+# no other has, a tab, and JSON.
 #
 # The file `differences` has a line `CLIENT NAME | REASON` for each answer that must differ. A client fails if another one
 # does, or if one of these does not.
 
 interop=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-rules=$interop/mysql-rules.toml
+rules=${rules:-$interop/mysql-rules.toml}
+schema=${schema:-$interop/mysql-schema.sql}
+logged=${logged:-'INTO .*person'}
 source "$interop/mysql.sh"
-canaries=(canary-59d2-in-plain-text 9007199254740993 1990-02-28)
+[[ -v canaries ]] || canaries=(canary-59d2-in-plain-text 9007199254740993 1990-02-28)
 export STRONGROOM_HOST=127.0.0.1 STRONGROOM_USER=ann STRONGROOM_PASSWORD=$password STRONGROOM_DATABASE=shop
 export TZ=UTC
 
@@ -20,7 +24,7 @@ listed() {
 # nothing_readable: no file of the server has a protected value: its tables, its logs of statements, its binary log,
 # redo and undo.
 nothing_readable() {
-    grep -qaE 'INTO .*person' "$folder/server/general.log" ||
+    grep -qaE "$logged" "$folder/server/general.log" ||
         fail "the server has logged nothing: nothing was looked at"
     mariadb_at "$server_port" -e "FLUSH BINARY LOGS; FLUSH TABLES"
     no_canary
@@ -30,7 +34,7 @@ nothing_readable() {
 ask() {
     local kept=$folder/$1
     mariadb_at "$2" -e "DROP DATABASE IF EXISTS shop; CREATE DATABASE shop" || fail "no database"
-    mariadb_at "$2" shop <"$interop/mysql-schema.sql" || fail "the schema does not pass"
+    mariadb_at "$2" shop <"$schema" || fail "the schema does not pass"
     STRONGROOM_PORT=$2 "${@:3}" >"$kept" 2>"$kept.errors" ||
         fail "at the $1: $(tail -n 3 "$kept" | cut -c 1-400) $(tail -n 40 "$kept.errors")"
 }

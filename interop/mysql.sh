@@ -1,12 +1,15 @@
 # Sourced by the `run` of a client of MariaDB: starts a server and the proxy before it, without rules, or with
-# those of the file $rules. $port is the proxy's, $server_port the server's own; both are stopped at the end. The
-# user `ann` has the password $password. `mariadb_at PORT ARGUMENTS...` runs the server's own client; skips where there is no MariaDB.
+# those of the file $rules. $port is the proxy's, $server_port the server's own; both are stopped at the end.
+# $proxy_settings are more lines of [proxy], $server_settings more arguments of the server. The user `ann` has
+# the password $password. `mariadb_at PORT ARGUMENTS...` runs the server's own client; skips where there is no
+# MariaDB.
 set -euo pipefail
 
 source "$(dirname "${BASH_SOURCE[0]}")/started.sh"
 # MariaDB leaves the other signal to debuggers.
 stop_signal=TERM
 password='p@ss/59d2 word'
+[[ -v server_settings ]] || server_settings=()
 
 for needed in mariadb mariadb-dump mariadb-install-db; do
     if ! command -v "$needed" >/dev/null; then
@@ -49,10 +52,11 @@ starts() {
 
 start_server() {
     local as_user=() data=$folder/server/data
-    mkdir "$folder/server"
+    # A server removes the temporary tables that it finds, also those of another one.
+    mkdir "$folder/server" "$folder/server/temporary"
     if [[ $(id -u) == 0 ]]; then
         as_user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
-        chown 65534:65534 "$folder/server"
+        chown 65534:65534 "$folder/server" "$folder/server/temporary"
     fi
     (cd / && "${as_user[@]}" mariadb-install-db --no-defaults --datadir="$data" --skip-test-db \
         --innodb-log-file-size=8M >"$folder/install.log" 2>&1) || fail "$(cat "$folder/install.log")"
@@ -66,9 +70,11 @@ SQL
         server_port=$((20000 + RANDOM))
         if starts "$server_port" env --chdir=/ "${as_user[@]}" "$server" --no-defaults --datadir="$data" \
             --port="$server_port" --bind-address=127.0.0.1 --socket="$folder/server/sock" \
-            --pid-file="$folder/server/pid" --init-file="$folder/first.sql" --character-set-server=utf8mb4 \
+            --pid-file="$folder/server/pid" --tmpdir="$folder/server/temporary" \
+            --init-file="$folder/first.sql" --character-set-server=utf8mb4 \
             --innodb-log-file-size=8M --innodb-flush-log-at-trx-commit=0 \
-            --general-log --general-log-file="$folder/server/general.log" --log-bin="$folder/server/binary"; then
+            --general-log --general-log-file="$folder/server/general.log" --log-bin="$folder/server/binary" \
+            "${server_settings[@]}"; then
             return
         fi
     done
@@ -80,7 +86,7 @@ start_proxy() {
     for _ in 1 2 3 4 5; do
         port=$((20000 + RANDOM))
         printf '[proxy]\nprotocol = "mysql"\nlisten = "127.0.0.1:%s"\nupstream = "127.0.0.1:%s"\n%s\n' \
-            "$port" "$server_port" "drain_seconds = 0" >"$folder/strongroom.toml"
+            "$port" "$server_port" "drain_seconds = 0"$'\n'"${proxy_settings:-}" >"$folder/strongroom.toml"
         if [[ -n ${rules:-} ]]; then
             printf '[keys]\nfile = "columns.key"\n' >>"$folder/strongroom.toml"
             cat "$rules" >>"$folder/strongroom.toml"

@@ -25,6 +25,7 @@ const SKIPPED: i32 = 77;
 const ON_DEMAND: &[&str] = &[
     "mysql-go-gorm",
     "mysql-java",
+    "mysql-wordpress",
     "postgres-java-hibernate",
     "postgres-library-java",
     "postgres-library-node",
