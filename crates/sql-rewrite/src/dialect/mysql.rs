@@ -17,6 +17,7 @@ pub(crate) mod kinds;
 mod lax;
 pub(crate) mod lexer;
 pub mod load;
+mod misfit;
 pub(crate) mod modify;
 pub(crate) mod names;
 mod never;

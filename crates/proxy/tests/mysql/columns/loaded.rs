@@ -67,6 +67,11 @@ fn files_are_loaded_as_into_plain_tables() {
                 "LOAD DATA LOCAL INFILE 'd' INTO TABLE person CHARACTER SET utf8mb4 (number, name)",
                 b"",
             ),
+            (
+                "LOAD DATA LOCAL INFILE 'e' REPLACE INTO TABLE person CHARACTER SET utf8mb4 FIELDS \
+                 TERMINATED BY ',' (id, name)",
+                b"31,a\n32,b,of the end of the file,no warning",
+            ),
         ] {
             same_file(&mut lab, statement, file);
         }

@@ -134,6 +134,63 @@ fn tables_changed_past_the_proxy_are_noticed() {
     }
 }
 
+#[test]
+fn rows_that_the_proxy_has_taken_are_not_counted() {
+    for mut lab in both() {
+        for number in 1..4 {
+            lab.ours.exec_drop(INSERT, (number,)).expect("a row");
+        }
+        for query in [
+            "SELECT id, name FROM person ORDER BY name LIMIT 2",
+            "SELECT SUM(number) AS s FROM person",
+        ] {
+            lab.ours.query_drop(query).expect(query);
+            let error = lab.ours.query_drop("SELECT FOUND_ROWS()");
+            let error = error.expect_err("others are counted").to_string();
+            assert!(error.contains("1235"), "{error}");
+        }
+        lab.ours.query_drop("SELECT id FROM person").expect("rows");
+        let count: Option<u64> = lab.ours.query_first("SELECT FOUND_ROWS()").expect("a row");
+        assert_eq!(count, Some(3));
+    }
+}
+
+#[test]
+fn a_table_that_does_not_fit_stops_statements_over_itself_alone() {
+    for mut lab in both() {
+        lab.ours
+            .query_drop("DROP TABLE card")
+            .expect("it is dropped");
+        let capital = "CREATE TABLE card (number BIGINT PRIMARY KEY, madeAt DATETIME)";
+        let error = lab.ours.query_drop(capital).expect_err(capital).to_string();
+        assert!(error.contains("small letters"), "{error}");
+        let plain = "CREATE TABLE card (number BIGINT PRIMARY KEY, kind CHAR(3)) ENGINE=MyISAM";
+        lab.past().query_drop(plain).expect("a plain table");
+        let mut client = connect(lab.proxy.port(), "shop");
+        wait_for_look();
+        for text in [
+            "INSERT INTO card VALUES (1, 'canary')",
+            "SELECT p.name FROM person p JOIN card USING (number)",
+            "SHOW CREATE TABLE card",
+        ] {
+            let error = client.query_drop(text).expect_err(text).to_string();
+            assert!(error.contains("rules and server do not fit"), "{error}");
+        }
+        client.exec_drop(INSERT, (1,)).expect("a row");
+        let shown: Option<(String, String)> = client
+            .query_first("SHOW CREATE TABLE person")
+            .expect("a table");
+        let (_, shown) = shown.expect("a table");
+        assert!(shown.contains("`name` varchar(20)"), "{shown}");
+        client.query_drop("DROP TABLE card").expect("it is dropped");
+        let fitting = "CREATE TABLE card (number BIGINT PRIMARY KEY, kind CHAR(3))";
+        client.query_drop(fitting).expect(fitting);
+        client
+            .query_drop("INSERT INTO card VALUES (1, 'x')")
+            .expect("a row");
+    }
+}
+
 /// Sessions look at the tables this often.
 fn wait_for_look() {
     std::thread::sleep(std::time::Duration::from_millis(1100));

@@ -433,6 +433,8 @@ impl Protected {
         };
         let shared = self.shared();
         let limits = (shared.finish_rows_max(), shared.finish_bytes_max());
+        // The server counts the rows that it sends, which are others.
+        self.told.has_other_counts = true;
         let finishing = Finishing::new(sent, settings.results, limits, sequence);
         self.work = Work::Finishing(Box::new(finishing));
     }

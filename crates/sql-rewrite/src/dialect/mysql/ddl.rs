@@ -107,6 +107,13 @@ fn check_parts(
     own: MySql,
 ) -> Result<(), Refusal> {
     for column in &create.columns {
+        let name = &column.name.value;
+        if !name.is_ascii() || *name != name.to_ascii_lowercase() {
+            return Err(unsupported(&format!(
+                "the name `{name}` of a column of a protected table"
+            ))
+            .with_hint("Name columns in small letters of ASCII."));
+        }
         if !rules
             .iter()
             .any(|rule| names::fold(&column.name) == rule.column)

@@ -8,6 +8,7 @@ use sql_plan::{refuse, unsupported};
 use sqlparser::ast::ObjectName;
 
 use super::lexer::{self, Kind};
+use super::misfit::misfit;
 use super::readings::readings;
 use super::relations::check_relation;
 use super::shown::take_word;
@@ -212,7 +213,7 @@ fn several() -> Refusal {
 
 /// How a file for a protected table is read.
 fn rows(text: &str, head: &Head, schema: &Schema, own: MySql) -> Result<Rows, Refusal> {
-    if let Some(error) = schema.unfit.first() {
+    if let Some(error) = misfit(text, schema) {
         return Err(refuse(format!("rules and server do not fit: {error}")));
     }
     if !head.is_data {

@@ -249,7 +249,13 @@ pub fn build(rules: &Rules, answers: &[Answer], own: MySql, database: Option<&st
     builder.keys(answer(7));
     builder.json(answer(8));
     builder.rules(rules, &types);
-    builder.schema.unfit.extend(check_rules(rules));
+    // No statement goes by rules of which one is no rule.
+    let of_rules = check_rules(rules).into_iter();
+    let of_rules = of_rules.map(|error| SchemaError {
+        is_own: false,
+        ..error
+    });
+    builder.schema.unfit.extend(of_rules);
     builder.privileges(answer(5), answer(6));
     builder.reached_by(answer(2), answer(3), answer(4));
     builder.schema

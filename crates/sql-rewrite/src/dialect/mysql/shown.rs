@@ -5,6 +5,7 @@
 use column_value::LogicalType;
 
 use super::lexer::{self, Kind, Lexeme};
+use super::misfit::misfit;
 use super::{MySql, names, schema::type_name};
 use crate::{Dialect, Schema};
 
@@ -41,14 +42,14 @@ struct Declared {
     may_lack_default: bool,
 }
 
-/// What a text shows, if it is one of these statements about a table with protected columns. Rules
-/// and tables must fit.
+/// What a text shows, if it is one of these statements about a table with protected columns. The
+/// rules must fit that table.
 pub fn described(text: &str, schema: &Schema) -> Option<Described> {
     let Dialect::MySql(own) = schema.dialect else {
         return None;
     };
     let first = text.trim_ascii_start().get(..4)?.to_ascii_lowercase();
-    if !["show", "desc", "expl"].contains(&first.as_str()) || !schema.unfit.is_empty() {
+    if !["show", "desc", "expl"].contains(&first.as_str()) || misfit(text, schema).is_some() {
         return None;
     }
     let found = lexer::lexemes(text, own).ok()?;

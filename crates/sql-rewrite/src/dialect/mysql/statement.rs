@@ -6,6 +6,7 @@ use sqlparser::ast::{Expr, SelectItem, SetExpr, Statement};
 use sqlstate::SqlState;
 
 use super::lexer::{self, Kind};
+use super::misfit::{misfit, only_drops_tables};
 use super::readings::readings;
 use super::relations::check_relations;
 use super::{MySql, finisher, information, kinds, lax, load, never, parse, rowless, variables};
@@ -169,7 +170,9 @@ fn is_read(text: &str, own: MySql) -> bool {
 
 /// The plan of a text that names a protected table.
 fn named(text: &str, schema: &Schema, own: MySql) -> Result<Plan, Refusal> {
-    if let Some(error) = schema.unfit.first() {
+    if let Some(error) = misfit(text, schema)
+        && !only_drops_tables(text, own)
+    {
         return Err(refuse(format!("rules and server do not fit: {error}"))
             .with_state(SqlState::CONFIG_FILE_ERROR)
             .with_hint(

@@ -88,7 +88,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes what is left of a line. Gives whether that is something.
+    /// Takes what is left of a line. Gives whether that is something before its mark: the server
+    /// does not count what the end of the file ends.
     pub(super) fn skip_line(&mut self) -> Result<bool, Incomplete> {
         let mut is_something = false;
         while let Some(byte) = self.next()? {
@@ -100,11 +101,11 @@ impl<'a> Reader<'a> {
                 continue;
             }
             if self.take_mark(byte, &self.form.line_end)? {
-                break;
+                return Ok(is_something);
             }
             is_something = true;
         }
-        Ok(is_something)
+        Ok(false)
     }
 
     /// The next row with at most so many fields. None: the file has ended.
