@@ -150,10 +150,12 @@ fn rules_text(count: usize) -> String {
 
 /// Reports on rules that fit the server's schema.
 fn tell_fit(schema: &Schema, count: usize, wants_guards: bool) -> anyhow::Result<ExitCode> {
-    let mut missing = schema.missing_columns().peekable();
-    if missing.peek().is_some() {
-        for column in missing {
-            writeln!(io::stderr(), "strongroom: {}", column.missing_text())?;
+    let closed = schema.closed.values().cloned();
+    let missing = schema.missing_columns().map(|own| own.missing_text());
+    let mut problems = closed.chain(missing).peekable();
+    if problems.peek().is_some() {
+        for problem in problems {
+            writeln!(io::stderr(), "strongroom: {problem}")?;
         }
         return Ok(ExitCode::FAILURE);
     }
