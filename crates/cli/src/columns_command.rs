@@ -150,10 +150,12 @@ fn rules_text(count: usize) -> String {
 
 /// Reports on rules that fit the server's schema.
 fn tell_fit(schema: &Schema, count: usize, wants_guards: bool) -> anyhow::Result<ExitCode> {
-    let mut missing = schema.missing_columns().peekable();
-    if missing.peek().is_some() {
-        for column in missing {
-            writeln!(io::stderr(), "strongroom: {}", column.missing_text())?;
+    let closed = schema.closed.values().cloned();
+    let missing = schema.missing_columns().map(|own| own.missing_text());
+    let mut problems = closed.chain(missing).peekable();
+    if problems.peek().is_some() {
+        for problem in problems {
+            writeln!(io::stderr(), "strongroom: {problem}")?;
         }
         return Ok(ExitCode::FAILURE);
     }
@@ -234,6 +236,7 @@ fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     let Some(parts) = read_parts(&args.file.config)? else {
         return Ok(ExitCode::FAILURE);
     };
+    let mut catalogues = None;
     let (schema, errors, has_tables) = match is_mysql(&parts) {
         true => {
             let (mut schema, has_tables) = mysql::schema_anyway(&parts)?;
@@ -252,7 +255,9 @@ fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
             };
             let (mut schema, errors) = Schema::build_anyway(&parts.columns, &answers);
             schema.catalogue.finisher.is_there = parts.finish.is_some();
-            (schema, errors, !answers[1].is_empty())
+            let has_tables = !answers[1].is_empty();
+            catalogues = Some(answers);
+            (schema, errors, has_tables)
         }
     };
     let mut output = io::stdout().lock();
@@ -278,21 +283,39 @@ fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
                  server that has them in {DATABASE_URL}.\n"
             )?;
         }
-        let mut kinds = [0_usize; KINDS.len()];
-        for sent in queries::read(path)? {
-            for report in explain::statements(&sent.text, &schema) {
-                kinds[kind(&report.how)] += sent.count;
-                output.write_all(statement_text(&report, sent.count).as_bytes())?;
+        let all = queries::read(path)?;
+        tell_statements(&all, &schema, &mut output)?;
+        if let Some(answers) = catalogues {
+            let texts = all.iter().map(|sent| (sent.text.as_str(), sent.count));
+            let texts: Vec<(&str, usize)> = texts.collect();
+            let rules = (&parts.columns, answers.as_slice());
+            for group in explain::proposed_groups(&texts, rules, &schema) {
+                output.write_all(group_text(&group).as_bytes())?;
             }
         }
-        let counts = KINDS.iter().zip(kinds).filter(|(_, count)| *count > 0);
-        let counts: Vec<String> = counts
-            .map(|(kind, count)| format!("{count} {kind}"))
-            .collect();
-        let total: usize = kinds.iter().sum();
-        writeln!(output, "statements: {total}; {}", counts.join(", "))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What happens to each statement of a file, and how many there are of each kind.
+fn tell_statements(
+    all: &[queries::Sent],
+    schema: &Schema,
+    output: &mut impl Write,
+) -> io::Result<()> {
+    let mut kinds = [0_usize; KINDS.len()];
+    for sent in all {
+        for report in explain::statements(&sent.text, schema) {
+            kinds[kind(&report.how)] += sent.count;
+            output.write_all(statement_text(&report, sent.count).as_bytes())?;
+        }
+    }
+    let counts = KINDS.iter().zip(kinds).filter(|(_, count)| *count > 0);
+    let counts: Vec<String> = counts
+        .map(|(kind, count)| format!("{count} {kind}"))
+        .collect();
+    let total: usize = kinds.iter().sum();
+    writeln!(output, "statements: {total}; {}", counts.join(", "))
 }
 
 /// The possible outcomes for a statement, for the summary.
@@ -305,6 +328,18 @@ const KINDS: [&str; 7] = [
     "copied",
     "refused",
 ];
+
+fn group_text(group: &explain::GroupProposal) -> String {
+    format!(
+        "\n{}: {} could be sealed together (`group` in their rules): of {} statements that use \
+         them, {} change some without the others. Rows would have some {} bytes less\n",
+        group.table,
+        group.columns.join(", "),
+        group.uses,
+        group.changes,
+        group.size_saved()
+    )
+}
 
 fn kind(how: &How) -> usize {
     match how {

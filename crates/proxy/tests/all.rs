@@ -27,6 +27,7 @@ mod finisher_operation;
 mod folded;
 mod function_calls;
 mod grouped;
+mod grouped_rules;
 mod guards;
 mod hostile;
 mod increments;

@@ -199,8 +199,9 @@ pub fn seal_computed<F: ValueFormat>(
 
 /// Seals the values of the members of a group, in their order. False: NULL stands for them.
 ///
-/// That is so where all are NULL, and where one is that must not be: the column that has the values
-/// is NOT NULL then, and the server refuses the row where it would refuse it in clear.
+/// That is so where one is NULL that must not be: the column that has the values is NOT NULL then,
+/// and the server refuses the row where it would refuse it in clear. NULLs alone are sealed as
+/// other values are: the guard compares with how many members that was done.
 ///
 /// # Errors
 /// One is no value of its column.
@@ -216,7 +217,7 @@ pub fn seal_together(
     let lacks = |(value, id): (&Option<Value>, &ColumnId)| {
         value.is_none() && loaded.schema.column(*id).not_null
     };
-    if values.iter().all(Option::is_none) || lacking.any(lacks) {
+    if lacking.any(lacks) {
         return Ok(false);
     }
     loaded.sealer.seal_group(holder, values, out).map(|()| true)

@@ -256,7 +256,7 @@ pub struct Copy {
     /// fields are added behind those of each row.
     pub added: Vec<(ColumnId, Literal)>,
     /// Groups of protected columns of which rows give members. Fields of members are not sent; one
-    /// for each group is added behind all others.
+    /// for each group is added behind all others, and then those of the last members.
     pub groups: Vec<CopiedGroup>,
     /// The effects of the statement.
     pub effects: Effects,
@@ -269,6 +269,8 @@ pub struct CopiedGroup {
     pub holder: ColumnId,
     /// What each member gets, in their order.
     pub members: Vec<CopiedMember>,
+    /// The column of the last member, which gets the empty value; None: that is the holder.
+    pub last: Option<ColumnId>,
 }
 
 /// What a member of a group gets.

@@ -11,6 +11,10 @@ use crate::{
 };
 use sql_plan::few_values;
 
+mod groups;
+
+pub use groups::{GroupProposal, proposed as proposed_groups};
+
 /// Where an operation is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {

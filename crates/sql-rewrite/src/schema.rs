@@ -258,11 +258,6 @@ impl Table {
         first.map(Vec::as_slice)
     }
 
-    /// Whether it is only known from the statement that makes it.
-    pub(crate) fn is_described(&self) -> bool {
-        self.oid == u32::MAX
-    }
-
     /// Whether any of its columns is protected, or computed from one that is. A table that is not
     /// there yet is here because it has rules.
     pub fn is_protected(&self) -> bool {

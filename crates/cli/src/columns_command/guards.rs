@@ -48,8 +48,10 @@ pub fn add(client: &mut Client, rules: &Rules) -> anyhow::Result<ExitCode> {
         }
     };
     let mut code = ExitCode::SUCCESS;
-    for column in schema.missing_columns() {
-        writeln!(io::stderr(), "strongroom: {}", column.missing_text())?;
+    let closed = schema.closed.values().cloned();
+    let missing = schema.missing_columns().map(|own| own.missing_text());
+    for problem in closed.chain(missing) {
+        writeln!(io::stderr(), "strongroom: {problem}")?;
         code = ExitCode::FAILURE;
     }
     let due = schema.guards_due();

@@ -153,7 +153,7 @@ pub fn with_twin(rules: &str, table: &str, columns: &str, rows: &str) -> Option<
 
 /// The rules with compact equality wherever a column can have it, so that all tests can be run with
 /// it.
-fn compacted(rules: &str) -> String {
+pub fn compacted(rules: &str) -> String {
     const TYPES: [&str; 5] = ["smallint", "integer", "bigint", "date", "time"];
     const EQUALITY: &str = "mode = \"equality\"";
     let compacted = |line: &str| {

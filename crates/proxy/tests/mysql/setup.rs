@@ -13,6 +13,8 @@ use proxy::{Running, StartError};
 use server_testkit::mysql::{Brand, MySql};
 use tempfile::TempDir;
 
+use crate::common::compacted;
+
 /// The password of all accounts; it must not be seen on a wire.
 pub const PASSWORD: &str = "canary of a password";
 
@@ -135,6 +137,10 @@ impl Proxy {
         let file = folder.path().join("strongroom.toml");
         let key = folder.path().join("columns.key");
         std::fs::write(key, [0x5a; 32]).expect("a file in the own folder");
+        let more = match std::env::var_os("STRONGROOM_TEST_COMPACT") {
+            Some(_) => compacted(more),
+            None => more.to_owned(),
+        };
         let text = format!(
             "[proxy]\nprotocol = \"mysql\"\nlisten = \"127.0.0.1:0\"\nupstream = {upstream}\n\
              workers = 1\ndrain_seconds = 0\n{more}\n"

@@ -9,7 +9,7 @@ use session_core::{Loaded, read_literal, seal_literal, seal_together, store};
 use sql_plan::{
     ColumnId, CopiedGroup, CopiedMember, Copy, CopyFormat, Literal, OutputKind, Purpose,
 };
-use sql_rewrite::ProtectedColumn;
+use sql_rewrite::{ProtectedColumn, ServerType};
 use sqlstate::SqlState;
 use wire_postgres::values::{self, Format};
 
@@ -67,7 +67,9 @@ impl Fields {
             is_kept: is_kept(field),
         });
         let holders = copy.groups.iter().map(|group| &group.holder);
-        let added = copy.added.iter().map(|(id, _)| id).chain(holders);
+        let last = copy.groups.iter().filter_map(|group| group.last.as_ref());
+        let added = copy.added.iter().map(|(id, _)| id);
+        let added = added.chain(holders).chain(last);
         let added = added.map(|id| loaded.schema.column(*id).column.clone());
         let layout = Layout {
             columns: columns.collect(),
@@ -132,7 +134,12 @@ impl Fields {
         if let Some(index) = field.checked_sub(self.kinds.len()) {
             return match index.checked_sub(self.added.len()) {
                 None => self.add(index, out).map(|()| true),
-                Some(group) => self.add_group(group, out),
+                Some(group) if group < self.groups.len() => self.add_group(group, out),
+                Some(_) => {
+                    self.sealed.clear();
+                    self.write_sealed(ServerType::Bytes, out);
+                    Ok(true)
+                }
             };
         }
         let Some(OutputKind::Sealed(id)) = self.kinds.get(field) else {
@@ -159,7 +166,9 @@ impl Fields {
 
     /// Seals the members of a group together. False: NULL stands for them.
     fn add_group(&mut self, index: usize, out: &mut Vec<u8>) -> Result<bool, ValueError> {
-        let CopiedGroup { holder, members } = &self.groups[index];
+        let CopiedGroup {
+            holder, members, ..
+        } = &self.groups[index];
         let loaded = Arc::clone(&self.loaded);
         let group = loaded.schema.group_of(*holder);
         let columns = group.map(|own| own.members.as_slice()).unwrap_or_default();
@@ -179,15 +188,15 @@ impl Fields {
         if !seal_together(&loaded, *holder, &values, &mut self.sealed)? {
             return Ok(false);
         }
-        self.write_sealed(loaded.schema.column(*holder), out);
+        self.write_sealed(loaded.schema.column(*holder).server_type(), out);
         Ok(true)
     }
 
     /// Writes what was sealed last.
-    fn write_sealed(&self, column: &ProtectedColumn, out: &mut Vec<u8>) {
+    fn write_sealed(&self, server_type: ServerType, out: &mut Vec<u8>) {
         match self.format {
             Format::Binary => out.extend_from_slice(&self.sealed),
-            Format::Text => server_types::write_text(column.server_type(), &self.sealed, out),
+            Format::Text => server_types::write_text(server_type, &self.sealed, out),
         }
     }
 
@@ -215,7 +224,7 @@ impl Fields {
         self.sealed.clear();
         let (loaded, context) = (Arc::clone(&self.loaded), &self.context);
         seal_literal::<FormatCode>(&loaded, default, wanted, context, &mut self.sealed)?;
-        self.write_sealed(loaded.schema.column(wanted.0), out);
+        self.write_sealed(loaded.schema.column(wanted.0).server_type(), out);
         Ok(())
     }
 

@@ -510,12 +510,14 @@ impl SchemaView {
 
     /// Logs where rules and database do not fit.
     fn warn_of(&self, schema: &Schema) {
+        for text in schema.closed.values() {
+            self.warn(text.clone());
+        }
         for column in schema.missing_columns() {
             let name = (column.schema.clone(), column.table.clone());
-            self.warn(match schema.closed.get(&name) {
-                Some(text) => text.clone(),
-                None => column.missing_text(),
-            });
+            if !schema.closed.contains_key(&name) {
+                self.warn(column.missing_text());
+            }
         }
         for error in &schema.unfit {
             self.warn(format!(

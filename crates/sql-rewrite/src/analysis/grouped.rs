@@ -4,10 +4,11 @@
 //! Invariants:
 //! 1. The server does nothing with such a column but return what the holder has, and store what is
 //!    sealed for all members.
-//! 2. What is stored in a column that is not the holder is NULL.
+//! 2. What is stored in a column that is not the holder is NULL, and in the last one the empty
+//!    value wherever the holder is written.
 
 use sqlparser::ast::{
-    Assignment, AssignmentTarget, Expr, ObjectName, Query, SetExpr, TableFactor, Values,
+    Assignment, AssignmentTarget, Expr, ObjectName, Query, SetExpr, TableFactor, Value, Values,
 };
 use sqlstate::SqlState;
 
@@ -259,8 +260,9 @@ impl Analysis<'_> {
             for (place, _) in places.iter().rev() {
                 columns.remove(*place);
             }
-            let holder = group.holder().map(|own| &schema.column(own).column);
-            columns.extend(holder.map(|name| vec![self.dialect().quote(name)].into()));
+            for own in group.holder().into_iter().chain(group.last()) {
+                columns.push(self.name_of(own));
+            }
         }
         Ok(())
     }
@@ -306,7 +308,12 @@ impl Analysis<'_> {
             row.remove(*place);
         }
         row.push(value);
+        row.extend(group.last().map(|_| empty()));
         Ok(())
+    }
+
+    fn name_of(&self, column: ColumnId) -> ObjectName {
+        vec![self.dialect().quote(&self.column(column).column)].into()
     }
 
     /// Seals the members of each group together, in assignments that have been analysed.
@@ -355,6 +362,7 @@ impl Analysis<'_> {
             let is_whole = own.len() == 1 && group.holder() == Some(*first);
             if is_whole && self.is_computed(&assignments[*place].value) {
                 members.retain(|(_, member)| member != first);
+                sealed.extend(self.assignment_of_last(group));
                 continue;
             }
             let has = |wanted: &ColumnId| own.iter().any(|(_, member)| member == wanted);
@@ -366,17 +374,24 @@ impl Analysis<'_> {
                 given.push((member, self.given(&assignments[place].value, member)?));
             }
             let (holder, value) = self.sealed_group(group, &given)?;
-            let name = self.dialect().quote(&schema.column(holder).column);
             sealed.push(Assignment {
-                target: AssignmentTarget::ColumnName(vec![name].into()),
+                target: AssignmentTarget::ColumnName(self.name_of(holder)),
                 value,
             });
+            sealed.extend(self.assignment_of_last(group));
         }
         for (place, _) in members.iter().rev() {
             assignments.remove(*place);
         }
         assignments.extend(sealed);
         Ok(())
+    }
+
+    fn assignment_of_last(&self, group: &ColumnGroup) -> Option<Assignment> {
+        Some(Assignment {
+            target: AssignmentTarget::ColumnName(self.name_of(group.last()?)),
+            value: empty(),
+        })
     }
 
     /// Whether a value is one that the proxy computes from all members of the group.
@@ -407,6 +422,11 @@ pub(crate) const GRANT_ON_TABLE: &str = "Grant privileges on the whole table and
 
 /// What to do where rows of a query would be stored.
 const WRITE_VALUES: &str = "Insert values as parameters or constants, or use COPY.";
+
+/// What the server has in the column of the last member: a value without bytes.
+fn empty() -> Expr {
+    Expr::value(Value::SingleQuotedString(String::new()))
+}
 
 fn values_of(query: &mut Query) -> Option<&mut Values> {
     match &mut *query.body {

@@ -80,6 +80,7 @@ impl Schema {
         building.close_tables(seen);
         building.read_indexes(&answers[3]);
         building.read_guards(&answers[5]);
+        building.close_newer(&answers[5]);
         building.read_checks(&answers[5]);
         building.check_constraints(&answers[5]);
         building.check_partitions(&answers[1]);
@@ -128,8 +129,9 @@ struct Building<'a> {
     names: HashMap<u32, Name>,
     definitions: HashMap<u32, String>,
     parents: BTreeMap<u32, Vec<u32>>,
-    /// Constraints that are what stands for checks of rules in the server, by their numbers.
-    checks: HashSet<u32>,
+    /// Constraints of which it is clear what they do, by their numbers: those that stand for checks
+    /// of rules, and guards of tables that are closed.
+    understood: HashSet<u32>,
     /// Columns that have a rule and are not sealed, by their tables.
     in_clear: HashSet<(Name, String)>,
     errors: Vec<SchemaError>,
@@ -151,7 +153,7 @@ impl<'a> Building<'a> {
             names: HashMap::new(),
             definitions: HashMap::new(),
             parents: BTreeMap::new(),
-            checks: HashSet::new(),
+            understood: HashSet::new(),
             in_clear: HashSet::new(),
             errors: Vec::new(),
         }

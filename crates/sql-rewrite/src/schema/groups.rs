@@ -1,8 +1,12 @@
 //! Groups: protected columns of one table whose values are sealed together.
 //!
 //! The server has the value of a group in the first of its columns, the *holder*; the others are
-//! NULL there. Which column is the first follows from the table as it is in the server: a column
-//! that is added comes behind those that are there.
+//! NULL there, but for the last one, which is empty in each row that was written. Which column is
+//! the first follows from the table as it is in the server: a column that is added comes behind
+//! those that are there.
+//!
+//! The empty value says with which members the row was written last. A proxy whose rules lack the
+//! last one cannot take it away, so the guard refuses what such a proxy would seal in its place.
 
 use super::{RelationKind, Schema, Table};
 use crate::ColumnId;
@@ -27,6 +31,12 @@ impl ColumnGroup {
     /// The column that has its values in the server.
     pub fn holder(&self) -> Option<ColumnId> {
         self.members.first().copied()
+    }
+
+    /// The column that is empty in the server, where others are NULL. None: there is the holder
+    /// alone.
+    pub(crate) fn last(&self) -> Option<ColumnId> {
+        self.members.get(1..)?.last().copied()
     }
 
     fn is_of(&self, table: &Table) -> bool {
@@ -62,12 +72,25 @@ impl Schema {
 
     /// The same in a table that may be one that a statement makes: its order decides.
     pub(crate) fn holder_in(&self, table: &Table, id: ColumnId) -> Option<ColumnId> {
-        let group = self.column(id).form.group;
-        if group.is_none() || !table.is_described() {
-            return self.holder_of(id);
+        match self.column(id).form.group {
+            None => Some(id),
+            Some(_) => self.members_in(table, id).first().copied(),
         }
-        let mut columns = table.columns.iter().filter_map(|own| own.protected);
-        columns.find(|own| self.column(*own).form.group == group)
+    }
+
+    /// The members of the group of a column, in the order in which a table has them sealed.
+    pub(crate) fn members_in(&self, table: &Table, id: ColumnId) -> Vec<ColumnId> {
+        let Some(group) = self.group_of(id) else {
+            return Vec::new();
+        };
+        // Partitions and children may have another order than the table of the rules.
+        if !group.is_of(table) {
+            return group.members.clone();
+        }
+        let columns = table.columns.iter().filter_map(|own| own.protected);
+        let number = self.column(id).form.group;
+        let own = columns.filter(|own| self.column(*own).form.group == number);
+        own.collect()
     }
 
     /// Whether the holder of a group is NOT NULL in the server: one of its members is. A row that

@@ -1,6 +1,7 @@
 //! Which guards the server has, and which are missing.
 
 use super::{ProtectedColumn, Schema, ServerType, Table};
+use crate::ColumnId;
 use crate::dialect::postgres::table_guard::{GuardedColumn, TableGuard};
 
 /// A guard: a check constraint that refuses plaintext in columns of a table.
@@ -119,10 +120,24 @@ impl Schema {
         }
     }
 
-    /// Those of the columns of a table that are protected, as a guard sees them.
+    /// Those of the columns of a table that are protected, as a guard sees them, and those that
+    /// hold their values.
     pub(crate) fn guarded(&self, table: &Table, columns: &[String]) -> Vec<GuardedColumn> {
-        let own = table.columns.iter();
-        let own = own.filter(|own| columns.contains(&own.name));
+        let named = table
+            .columns
+            .iter()
+            .filter(|own| columns.contains(&own.name));
+        let named: Vec<ColumnId> = named.filter_map(|own| own.protected).collect();
+        let holders = named.iter().filter_map(|own| self.holder_in(table, *own));
+        let holders: Vec<ColumnId> = holders.collect();
+        let at = |id: ColumnId| {
+            let mut own = table.columns.iter();
+            own.find(|own| own.protected == Some(id))
+        };
+        let own = table.columns.iter().filter(|own| {
+            let mut wanted = named.iter().chain(&holders);
+            own.protected.is_some_and(|id| wanted.any(|own| *own == id))
+        });
         own.filter_map(|own| {
             let rule = self.column(own.protected?);
             if rule.server_type() == ServerType::Number {
@@ -133,9 +148,12 @@ impl Schema {
             if rule.form.group.is_none() {
                 return Some(guarded);
             }
-            Some(match self.holder_in(table, rule.id) == Some(rule.id) {
-                true => guarded.holding_others(),
-                false => guarded.held_elsewhere(),
+            let members = self.members_in(table, rule.id);
+            let place = members.iter().position(|own| *own == rule.id)?;
+            let holder = at(*members.first()?)?;
+            Some(match u8::try_from(place + 1).ok()? {
+                1 => guarded.holding_others(),
+                place => guarded.held_by((&holder.name, holder.number), place),
             })
         })
         .collect()

@@ -135,6 +135,7 @@ fn meet(one: Label, other: Label, labels: &mut Labels) -> Result<Label, Doubt> {
         sealed,
         public: one.public || other.public,
         clear: [one.clear, other.clear].concat(),
+        is_empty: one.is_empty && other.is_empty,
     })
 }
 

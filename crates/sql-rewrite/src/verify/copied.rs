@@ -33,7 +33,8 @@ pub(super) fn check(copy: &Copy, schema: &Schema) -> Result<(), Doubt> {
             columns
         }
     };
-    if added.len() != copy.added.len() + copy.groups.len()
+    let last = copy.groups.iter().filter(|group| group.last.is_some());
+    if added.len() != copy.added.len() + copy.groups.len() + last.count()
         || !(copy.into_server || added.is_empty())
     {
         return Err(Doubt("COPY adds a field to what it reads".to_owned()));
@@ -88,6 +89,10 @@ fn of_table(
         let (_, label) = named(&schema.column(group.holder).column)?;
         added.push((check_group(group, copy, schema)?, label));
     }
+    for last in copy.groups.iter().filter_map(|group| group.last) {
+        let (_, label) = named(&schema.column(last).column)?;
+        added.push((Label::null(), label));
+    }
     let known: Vec<_> = copy.columns.iter().map(named).collect::<Result<_, _>>()?;
     for (place, (_, label)) in known.iter().enumerate() {
         if !is_member(copy, place) {
@@ -115,7 +120,9 @@ fn check_group(group: &CopiedGroup, copy: &Copy, schema: &Schema) -> Result<Labe
         CopiedMember::Field(place) => copy.fields.get(*place) == Some(&OutputKind::Sealed(*id)),
         CopiedMember::Default(_) => true,
     };
-    let is_whole = members.len() == group.members.len() && copy.into_server;
+    let is_whole = members.len() == group.members.len()
+        && copy.into_server
+        && group.last == known.and_then(crate::ColumnGroup::last);
     match is_whole && group.members.iter().zip(members).all(is_own) {
         true => Ok(Label::sealed(group.holder)),
         false => Err(Doubt(
@@ -129,6 +136,8 @@ fn check_group(group: &CopiedGroup, copy: &Copy, schema: &Schema) -> Result<Labe
 fn check_names(sent: &[Ident], copy: &Copy, schema: &Schema) -> Result<(), Doubt> {
     let added = copy.added.iter().map(|(column, _)| column);
     let added = added.chain(copy.groups.iter().map(|group| &group.holder));
+    let last = copy.groups.iter().filter_map(|group| group.last.as_ref());
+    let added = added.chain(last);
     let added = added.map(|column| &schema.column(*column).column);
     let own = copy.columns.iter().enumerate();
     let own = own.filter(|(place, _)| !is_member(copy, *place));

@@ -68,7 +68,11 @@ impl Verifier<'_, '_> {
             Value::Number(..) | Value::Boolean(_) => Atom::Other,
             Value::SingleQuotedString(text)
             | Value::EscapedStringLiteral(text)
-            | Value::UnicodeStringLiteral(text) => Atom::of_text(text),
+            | Value::UnicodeStringLiteral(text) => {
+                let is_empty = text.is_empty();
+                let label = self.labels.given(Atom::of_text(text));
+                return Ok(Label { is_empty, ..label });
+            }
             Value::DollarQuotedString(text) => Atom::of_text(&text.value),
             Value::NationalStringLiteral(text)
             | Value::SingleQuotedByteStringLiteral(text)

@@ -43,6 +43,35 @@ pub(super) fn check_hole(hole: &Hole, is_computed: bool, schema: &Schema) -> Res
     }
 }
 
+/// Where the value of a group is written, the column of its last member gets the empty value: it
+/// says with which members the row was written.
+pub(super) fn check_last(
+    written: &[(&Label, &Label)],
+    is_assigned: bool,
+    labels: &Labels,
+) -> Result<(), Doubt> {
+    for (given, target) in written {
+        let Some(sealed) = target.sealed.filter(|_| !labels.is_elsewhere(target)) else {
+            continue;
+        };
+        let group = labels.schema.group_of(sealed.column);
+        let Some(last) = group.and_then(crate::ColumnGroup::last) else {
+            continue;
+        };
+        let is_last = |(given, target): &(&Label, &Label)| {
+            given.is_empty && target.sealed.is_some_and(|own| own.column == last)
+        };
+        let is_left_out = !is_assigned && given.is_null();
+        if !is_left_out && !written.iter().any(is_last) {
+            return Err(Doubt(format!(
+                "{} is written without the empty value of its group",
+                labels.title(sealed)
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// The server does nothing with the value of a group.
 pub(super) fn check_unused(label: &Label, labels: &Labels) -> Result<(), Doubt> {
     match label.sealed {

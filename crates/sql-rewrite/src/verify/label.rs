@@ -12,6 +12,8 @@ pub(super) struct Label {
     pub public: bool,
     /// Constants and parameters that are sent in clear, by index in [`Labels::given`].
     pub clear: Vec<usize>,
+    /// It is the constant of no bytes.
+    pub is_empty: bool,
 }
 
 /// Ciphertext.
@@ -103,7 +105,7 @@ impl Label {
         self
     }
 
-    fn is_null(&self) -> bool {
+    pub fn is_null(&self) -> bool {
         *self == Self::default()
     }
 
@@ -118,6 +120,7 @@ impl Label {
     /// A result that is computed from values in clear; of sealed ones nothing is.
     pub fn computed(mut self) -> Self {
         self.public = true;
+        self.is_empty = false;
         self
     }
 
@@ -131,6 +134,7 @@ impl Label {
             sealed.is_unchecked = is_unchecked;
         }
         self.public |= other.public;
+        self.is_empty &= other.is_empty;
         for index in other.clear {
             if !self.clear.contains(&index) {
                 self.clear.push(index);
@@ -194,11 +198,14 @@ impl<'s> Labels<'s> {
     /// A value is stored in a column. One with check constraints takes what was checked for it:
     /// what was sealed to be stored there, or is there already.
     pub fn store(&mut self, given: &Label, target: &Label) -> Result<(), Doubt> {
-        if self.is_elsewhere(target) && !given.is_null() {
-            return Err(Doubt(
-                "a value would be stored in a column whose values are sealed into another"
-                    .to_owned(),
-            ));
+        if self.is_elsewhere(target) {
+            return match given.is_null() || given.is_empty {
+                true => Ok(()),
+                false => Err(Doubt(
+                    "a value would be stored in a column whose values are sealed into another"
+                        .to_owned(),
+                )),
+            };
         }
         self.meet(given, target)?;
         let Some(column) = target.sealed else {

@@ -8,7 +8,7 @@ use sqlparser::ast::{
 
 use super::label::Label;
 use super::names::{Columns, Relation, Scope};
-use super::{Doubt, Verifier};
+use super::{Doubt, Verifier, groups};
 use crate::Dialect;
 
 impl Verifier<'_, '_> {
@@ -27,6 +27,7 @@ impl Verifier<'_, '_> {
                 _ => self.query(source, outer)?,
             };
             self.store_all(&given, &targets)?;
+            self.check_last(&given, &targets)?;
         }
         let alias = insert.table_alias.as_ref();
         let written = Relation {
@@ -95,8 +96,17 @@ impl Verifier<'_, '_> {
                 given.known.push((None, self.stored(value, &scope)?));
             }
             self.store_all(&given, targets)?;
+            self.check_last(&given, targets)?;
         }
         Ok(Columns::default())
+    }
+
+    fn check_last(&self, given: &Columns, targets: &Columns) -> Result<(), Doubt> {
+        let written = given.known.iter().zip(&targets.known);
+        let written: Vec<_> = written
+            .map(|((_, own), (_, target))| (own, target))
+            .collect();
+        groups::check_last(&written, false, self.labels)
     }
 
     /// A value on its way into a column. `DEFAULT` is the server's, which knows none of a protected
@@ -135,12 +145,15 @@ impl Verifier<'_, '_> {
         table: &Columns,
         scope: &Scope,
     ) -> Result<(), Doubt> {
+        let mut written = Vec::new();
         for Assignment { target, value } in assignments {
             match (target, value) {
                 (AssignmentTarget::ColumnName(name), value) => {
                     let targets = targets(std::slice::from_ref(name), table, self.dialect())?;
                     let given = self.stored(value, scope)?;
-                    self.store_all(&of(vec![given]), &targets)?;
+                    let given = of(vec![given]);
+                    self.store_all(&given, &targets)?;
+                    written.extend(given.known.into_iter().zip(targets.known));
                 }
                 (AssignmentTarget::Tuple(names), Expr::Tuple(values)) => {
                     self.saw(value);
@@ -149,18 +162,22 @@ impl Verifier<'_, '_> {
                     for value in values {
                         given.push(self.stored(value, scope)?);
                     }
-                    self.store_all(&of(given), &targets)?;
+                    let given = of(given);
+                    self.store_all(&given, &targets)?;
+                    written.extend(given.known.into_iter().zip(targets.known));
                 }
                 (AssignmentTarget::Tuple(names), Expr::Subquery(query)) => {
                     self.saw(value);
                     let targets = targets(names, table, self.dialect())?;
                     let given = self.query(query, Some(scope))?;
                     self.store_all(&given, &targets)?;
+                    written.extend(given.known.into_iter().zip(targets.known));
                 }
                 _ => return Err(Doubt("a row is assigned that is not known".to_owned())),
             }
         }
-        Ok(())
+        let written = written.iter().map(|((_, own), (_, target))| (own, target));
+        groups::check_last(&written.collect::<Vec<_>>(), true, self.labels)
     }
 
     pub fn update(&mut self, update: &Update, outer: Option<&Scope>) -> Result<Columns, Doubt> {

@@ -120,7 +120,10 @@ fn many_rows_are_sealed_and_written_at_once() {
         let rows = [&rows[0][..], &rows[1]];
         both_say(&mut clients, statement, &[NUMBER, TEXT], &rows);
     }
-    for query in ["SELECT number, kind FROM card", "SELECT * FROM plain"] {
+    for query in [
+        "SELECT number, kind FROM card ORDER BY kind",
+        "SELECT * FROM plain",
+    ] {
         same(&mut lab, query, vec![]);
     }
 }

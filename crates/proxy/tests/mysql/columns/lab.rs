@@ -13,8 +13,8 @@ pub const RULES: &str = "
 file = \"columns.key\"
 [columns.\"shop.person\"]
 name = { type = \"varchar(20)\" }
-number = { type = \"bigint\", mode = \"equality\", domain = \"n\" }
-small = { type = \"smallint\", mode = \"equality\" }
+number = { type = \"bigint\", mode = \"equality\", equality = \"compact\", domain = \"n\" }
+small = { type = \"smallint\", mode = \"equality\", equality = \"compact\" }
 whole = { type = \"integer\", mode = \"equality\" }
 born = { type = \"date\", mode = \"equality\" }
 paid = { type = \"decimal(10,2)\" }
@@ -22,7 +22,7 @@ seen = { type = \"timestamp(3)\" }
 note = { type = \"text\" }
 face = { type = \"bytea\" }
 [columns.\"shop.card\"]
-number = { type = \"bigint\", mode = \"equality\", domain = \"n\" }
+number = { type = \"bigint\", mode = \"equality\", equality = \"compact\", domain = \"n\" }
 ";
 
 pub const TABLES: [&str; 3] = [

@@ -205,9 +205,9 @@ fn values_moved_past_the_proxy_end_the_session() {
         let before: Vec<Value> = client.query("SELECT number FROM person").expect("rows");
         assert_eq!(before.len(), 2);
         let mut past = connect(lab.server.port(), "shop");
-        past.query_drop("UPDATE person SET whole = number WHERE id = 1")
+        past.query_drop("UPDATE person SET small = number WHERE id = 1")
             .expect("a value of another column");
-        let query = "SELECT whole FROM person WHERE id = 1";
+        let query = "SELECT small FROM person WHERE id = 1";
         let error = lab.ours.query::<Value, _>(query);
         let error = error.expect_err("it does not open").to_string();
         assert!(

@@ -322,8 +322,8 @@ impl Analysis<'_> {
             return Err(refuse(text.clone())
                 .with_state(SqlState::CONFIG_FILE_ERROR)
                 .with_hint(
-                    "Give the column its name back at the server, or mend the rules and start the \
-                 proxy anew.",
+                    "Mend the rules and start the proxy anew; a column that was renamed may also \
+                     get its name back at the server.",
                 ));
         }
         if found.opaque {

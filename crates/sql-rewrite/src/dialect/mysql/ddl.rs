@@ -74,7 +74,7 @@ fn of_create(create: &CreateTable, schema: &Schema, own: MySql) -> Result<Plan, 
             )));
         };
         seal(column, rule, schema)?;
-        guards.push(guard_of(rule));
+        guards.extend(guard_of(rule));
     }
     check_parts(&create, &rules, &database, schema, own)?;
     let mut text = create.to_string();
@@ -83,7 +83,7 @@ fn of_create(create: &CreateTable, schema: &Schema, own: MySql) -> Result<Plan, 
             "this form of CREATE TABLE cannot be sent on safely: it prints as another one",
         ));
     }
-    if own.enforces_checks() && !schema.leaves_guards_out {
+    if own.enforces_checks() && !schema.leaves_guards_out && !guards.is_empty() {
         text = with_guard(text, &table, &guards)?;
     }
     let translated = Translated {
@@ -457,10 +457,15 @@ fn logical(declared: &DataType) -> Option<LogicalType> {
 }
 
 /// The condition that a column holds sealed values alone (docs/column-format.md): the first byte
-/// names the mode and the version of the keys.
-fn guard_of(rule: &ProtectedColumn) -> String {
+/// names the mode and the version of the keys. None: nothing tells such values from others.
+fn guard_of(rule: &ProtectedColumn) -> Option<String> {
     let layout = rule.layout();
+    if layout.is_number() {
+        return None;
+    }
     let (start, size) = (layout.mode.header(), layout.size_min());
     let name = names::quote(&rule.column);
-    format!("({name} IS NULL OR (LENGTH({name}) >= {size} AND LEFT({name}, 1) = X'{start:02X}'))")
+    Some(format!(
+        "({name} IS NULL OR (LENGTH({name}) >= {size} AND LEFT({name}, 1) = X'{start:02X}'))"
+    ))
 }

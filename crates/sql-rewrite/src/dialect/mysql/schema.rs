@@ -6,7 +6,7 @@ mod reach;
 use std::collections::HashMap;
 
 use column_codec::Layout;
-use column_value::{EqualityForm, LogicalType};
+use column_value::LogicalType;
 use sqlparser::ast::{BinaryLength, DataType};
 
 use super::MySql;
@@ -204,9 +204,6 @@ pub fn check_rules(rules: &Rules) -> Vec<SchemaError> {
                 "has mode equality on a text, and the server compares texts by their collation, \
                  for which letters of both cases are equal: add collation = \"binary\" to the \
                  rule if texts are to be equal only where their bytes are"
-            } else if rule.equality == Some(EqualityForm::Compact) {
-                "has compact equality, which is not supported before MySQL yet: leave `equality` \
-                 out"
             } else if rule.default.is_some() {
                 "has a default, which is not supported before MySQL yet"
             } else if rule.group.is_some() {

@@ -9,16 +9,20 @@
 //! Invariants:
 //! 1. Text and name depend on the columns alone, and not on their order in the table: partitions
 //!    and children may have another order.
-//! 2. NULL passes, and in columns whose values are held by another one nothing else does:
-//!    `LEAST` and `GREATEST` skip it, and a check accepts an unknown result.
+//! 2. NULL passes: `LEAST` and `GREATEST` skip it, and a check accepts an unknown result. In
+//!    columns whose values are held by another one, nothing else passes but the empty value.
 //! 3. Nothing in the text depends on the search path or on another setting. `LEAST` and `GREATEST`
 //!    are syntax, and compare as the type's default index does.
 //! 4. No value that the codec seals is refused.
 //! 5. A value with the mark of a check ([`super::table_checks`]) is refused, whether the check is
 //!    there or not. The server looks at checks in the order of their names: the guard of a table
 //!    whose rules have checks is the last, so that an error names the check.
+//! 6. The value of a group has at least as many members as the row says by an empty value in the
+//!    column of one of them. So a proxy that does not know a member cannot seal the others anew
+//!    where the member may have a value. Members are compared that were the last ones when their
+//!    guard was made: a value has as many as the table had at that time, or at a later one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use column_codec::{Layout, Mode};
 use column_value::LogicalType;
@@ -67,8 +71,19 @@ pub(crate) struct GuardedColumn {
     size_min: Option<u64>,
     /// The rules of its table have checks.
     is_checked: bool,
-    /// Its values are sealed with others and lie in another column: here is NULL.
-    is_empty: bool,
+    /// Its values are sealed with others and lie in another column.
+    held: Option<Held>,
+}
+
+/// Where the values of a column lie that are sealed with others.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Held {
+    /// The name of the column that has them.
+    holder: String,
+    /// The number of that one in the catalogue.
+    number: i16,
+    /// Which member it is, from 1.
+    place: u8,
 }
 
 impl GuardedColumn {
@@ -87,7 +102,7 @@ impl GuardedColumn {
             is_long: length.is_some_and(|length| length > SHORT_LENGTH_MAX),
             size_min: (layout.logical == LogicalType::Bytes).then(|| layout.size_min()),
             is_checked: false,
-            is_empty: false,
+            held: None,
         }
     }
 
@@ -100,10 +115,16 @@ impl GuardedColumn {
         }
     }
 
-    /// The values of the column are in another one.
-    pub(crate) fn held_elsewhere(self) -> Self {
+    /// The values of the column are in another one, of that name and number. Among those that are
+    /// sealed together it has that place, from 1.
+    pub(crate) fn held_by(self, (holder, number): (&str, i16), place: u8) -> Self {
+        let held = Held {
+            holder: holder.to_owned(),
+            number,
+            place,
+        };
         Self {
-            is_empty: true,
+            held: Some(held),
             ..self
         }
     }
@@ -172,7 +193,7 @@ impl TableGuard {
     fn conditions(&self, reader: Reader) -> Vec<String> {
         let mut conditions = Vec::new();
         for mode in Mode::ALL.map(Mode::header) {
-            let columns = self.columns.iter().filter(|own| !own.is_empty);
+            let columns = self.columns.iter().filter(|own| own.held.is_none());
             let own = || columns.clone().filter(move |own| own.mode == mode);
             let short = own().filter(|own| !own.is_long);
             let short: Vec<String> = short.map(|own| reader.name(own)).collect();
@@ -188,16 +209,48 @@ impl TableGuard {
                 conditions.push(reader.compared(&least, ">=", &size_min.to_string()));
             }
         }
-        let empty = self.columns.iter().filter(|own| own.is_empty);
+        let empty = self.columns.iter().filter(|own| own.held.is_some());
         let empty: Vec<String> = empty.map(|own| reader.name(own)).collect();
         if !empty.is_empty() {
-            conditions.push(format!("{} IS NULL", among("COALESCE", &empty)));
+            let greatest = among("GREATEST", &empty);
+            conditions.push(reader.compared(&greatest, "<", &reader.byte(0)));
         }
+        conditions.extend(
+            self.last_ones()
+                .map(|(own, held)| reader.members(own, held)),
+        );
         conditions
+    }
+
+    /// The last member of each group.
+    fn last_ones(&self) -> impl Iterator<Item = (&GuardedColumn, &Held)> {
+        let mut last: BTreeMap<&str, (&GuardedColumn, &Held)> = BTreeMap::new();
+        for own in &self.columns {
+            if let Some(held) = &own.held {
+                let known = last.entry(&held.holder).or_insert((own, held));
+                if known.1.place < held.place {
+                    *known = (own, held);
+                }
+            }
+        }
+        last.into_values()
     }
 }
 
-/// The least, greatest or first of some values, which may be one.
+/// Members of groups that a check names as a guard does: the numbers of the column that holds the
+/// group and of the member's own.
+pub(crate) fn members(stored: &str) -> Vec<(i16, i16)> {
+    let read = |condition: &String| {
+        let rest = condition.strip_prefix("byteacat(substr($")?;
+        let (holder, rest) = rest.split_once(", 2, 1), $")?;
+        let (member, _) = rest.split_once(") >= x")?;
+        Some((holder.parse().ok()?, member.parse().ok()?))
+    };
+    let conditions = tree::conditions(stored).unwrap_or_default();
+    conditions.iter().filter_map(read).collect()
+}
+
+/// The least or greatest of some values, which may be one.
 fn among(which: &str, values: &[String]) -> String {
     match values {
         [value] => value.clone(),
@@ -207,10 +260,23 @@ fn among(which: &str, values: &[String]) -> String {
 
 impl Reader {
     fn name(self, column: &GuardedColumn) -> String {
+        self.named(&column.name, column.number)
+    }
+
+    fn named(self, name: &str, number: i16) -> String {
         match self {
-            Self::Server => format!("\"{}\"", column.name.replace('"', "\"\"")),
-            Self::Proxy => format!("${}", column.number),
+            Self::Server => format!("\"{}\"", name.replace('"', "\"\"")),
+            Self::Proxy => format!("${number}"),
         }
+    }
+
+    /// That a value has at least as many members as the place of one whose column is empty. Nothing
+    /// joined to NULL is NULL, and passes.
+    fn members(self, column: &GuardedColumn, held: &Held) -> String {
+        let holder = self.named(&held.holder, held.number);
+        let count = format!("{}({holder}, 2, 1)", self.call("substr"));
+        let joined = format!("{}({count}, {})", self.call("byteacat"), self.name(column));
+        self.compared(&joined, ">=", &self.byte(held.place))
     }
 
     /// The parser does not take `pg_catalog.substr` for a call, unless the name is in quotes.
@@ -311,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_held_by_another_are_null() {
+    fn columns_held_by_another_are_null_or_empty() {
         let layout = |logical: &str| Layout {
             logical: logical.parse().expect("a type"),
             mode: Mode::Random,
@@ -325,18 +391,18 @@ mod tests {
         let conditions = own.conditions(Reader::Proxy);
         assert_eq!(conditions[2..], ["octet_length($3) >= 42"]);
         let columns = vec![
-            column("b", 2).held_elsewhere(),
+            column("b", 2).held_by(("a", 3), 3),
             column("a", 3).holding_others(),
-            column("c", 1).held_elsewhere(),
+            column("c", 1).held_by(("a", 3), 2),
         ];
         let own = TableGuard::new(columns).expect("columns");
         let stored = [
             "substr($3, 1, 1) >= x9d",
             "substr($3, 1, 1) < x9e",
-            "COALESCE($2, $1) IS NULL",
+            "GREATEST($2, $1) < x00",
+            "byteacat(substr($3, 2, 1), $2) >= x03",
         ];
         assert_eq!(own.conditions(Reader::Proxy), stored);
-        assert!(own.condition().ends_with(r#"COALESCE("b", "c") IS NULL"#));
     }
 
     #[test]

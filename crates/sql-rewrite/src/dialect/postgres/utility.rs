@@ -19,8 +19,8 @@ use crate::dialect::lexeme::{Lexeme, Part, words};
 use crate::dialect::postgres::names::{folded, quoted, split};
 use crate::dialect::postgres::{ddl, effects, objects};
 use crate::{
-    ColumnId, CopiedGroup, CopiedMember, Copy, CopyFormat, Effects, Form, Literal, OutputKind,
-    Piece, Plan, Purpose, Refusal, Schema, Source, Table, Template,
+    ColumnId, CopiedMember, Copy, CopyFormat, Effects, Form, Literal, OutputKind, Piece, Plan,
+    Purpose, Refusal, Schema, Source, Table, Template,
 };
 use sql_plan::{refuse, unsupported};
 
@@ -277,12 +277,12 @@ type LeftOut = (usize, ColumnId, Literal);
 
 fn copy_of(
     table: &Table,
-    (indices, added, groups): (&[usize], Vec<LeftOut>, Vec<(usize, CopiedGroup)>),
+    (indices, added, groups): (&[usize], Vec<LeftOut>, Vec<copied::Written>),
     into_server: bool,
     format: CopyFormat,
 ) -> Plan {
     let in_group = |place: usize| {
-        let mut members = groups.iter().flat_map(|(_, own)| &own.members);
+        let mut members = groups.iter().flat_map(|own| &own.group.members);
         members.any(|own| *own == CopiedMember::Field(place))
     };
     let sent = indices.iter().enumerate();
@@ -290,7 +290,8 @@ fn copy_of(
         .filter(|(place, _)| !in_group(*place))
         .map(|(_, index)| index);
     let sent = sent.chain(added.iter().map(|(index, ..)| index));
-    let sent = sent.chain(groups.iter().map(|(index, _)| index));
+    let sent = sent.chain(groups.iter().map(|own| &own.holder));
+    let sent = sent.chain(groups.iter().filter_map(|own| own.last.as_ref()));
     let names = sent.map(|index| quoted(&table.columns[*index].name).to_string());
     let mut text = format!(
         "COPY {}.{} ({}) {} WITH (",
@@ -325,7 +326,7 @@ fn copy_of(
         fields: fields.collect(),
         format,
         added: added.into_iter().map(|(_, id, own)| (id, own)).collect(),
-        groups: groups.into_iter().map(|(_, own)| own).collect(),
+        groups: groups.into_iter().map(|own| own.group).collect(),
         effects: Effects {
             writes: into_server.then(|| (table.schema.clone(), table.name.clone())),
             forgets_locks: into_server && table.has_triggers,

@@ -44,11 +44,13 @@ impl Schema {
         building.form_groups();
         building.read_indexes(&answers[3]);
         building.read_guards(&answers[5]);
+        building.close_newer(&answers[5]);
         building.read_checks(&answers[5]);
         building.check_constraints(&answers[5]);
         building.check_partitions(&answers[1]);
         let views = building.check_dependencies(&answers[6]);
         let fits = building.errors.is_empty()
+            && building.schema.closed.is_empty()
             && views.is_empty()
             && building.reveals_nothing(self, &read)
             && !building.loses_columns(&read, seen);

@@ -17,7 +17,7 @@ impl Building<'_> {
             let Some((table, id)) = self.checked_column(row) else {
                 continue;
             };
-            self.checks.insert(number(row, 6));
+            self.understood.insert(number(row, 6));
             // Those of children are those of their parents.
             let column = self.schema.column(id);
             if (&column.schema, &column.table) == (&table.0, &table.1) {

@@ -1,5 +1,6 @@
-//! Protected columns that existed and are gone: renamed, dropped or hidden without the proxy. A
-//! value meant for such a column would be stored in clear in the column that took its place.
+//! Tables over which every statement is refused. Most lost a protected column: it was renamed,
+//! dropped or hidden without the proxy, and a value meant for it would be stored in clear in the
+//! column that took its place.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -41,7 +42,7 @@ impl Building<'_> {
         }
     }
 
-    fn close(&mut self, name: Name, text: &str) {
+    pub(super) fn close(&mut self, name: Name, text: &str) {
         if let Some(table) = self.schema.tables.get_mut(&name) {
             table.opaque = true;
         }

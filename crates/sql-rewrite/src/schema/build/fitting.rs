@@ -10,12 +10,12 @@ use crate::schema::cells::{number, numbers, text, truth};
 use crate::{ColumnId, Mode, ProtectedColumn};
 
 impl Building<'_> {
-    fn name(&self, oid: u32) -> Option<Name> {
+    pub(super) fn name(&self, oid: u32) -> Option<Name> {
         self.names.get(&oid).cloned()
     }
 
     /// The protected column at a number of the catalogue.
-    fn protected_at(&self, oid: u32, column: i16) -> Option<&ProtectedColumn> {
+    pub(super) fn protected_at(&self, oid: u32, column: i16) -> Option<&ProtectedColumn> {
         let mut columns = self.table(oid)?.columns.iter();
         let id = columns.find(|own| own.number == column)?.protected?;
         Some(self.schema.column(id))
@@ -75,7 +75,7 @@ impl Building<'_> {
 
     pub(super) fn check_constraints(&mut self, answer: &Answer) {
         for row in answer {
-            if self.is_guard(row) || self.checks.contains(&number(row, 6)) {
+            if self.is_guard(row) || self.understood.contains(&number(row, 6)) {
                 continue;
             }
             let (constraint, kind) = (text(row, 0), text(row, 1));

@@ -11,6 +11,37 @@ impl Building<'_> {
         self.schema.guards.extend(guards);
     }
 
+    /// Closes tables whose guards name a member of a group that has no rule here: what is sealed by
+    /// these rules would lack it.
+    pub(super) fn close_newer(&mut self, answer: &Answer) {
+        for row in answer {
+            let name = text(row, 0);
+            if text(row, 1) != "c" || !table_guard::is_name(&name) || self.is_guard(row) {
+                continue;
+            }
+            let (relation, stored): (u32, String) = (number(row, 2), text(row, 7));
+            let members = table_guard::members(&stored);
+            let unknown = members.into_iter().find_map(|(holder, member)| {
+                self.protected_at(relation, holder)?;
+                let table = self.table(relation)?;
+                let mut columns = table.columns.iter();
+                let own = columns.find(|own| own.number == member && own.protected.is_none())?;
+                Some(own.name.clone())
+            });
+            let Some((column, own)) = unknown.zip(self.name(relation)) else {
+                continue;
+            };
+            let text = format!(
+                "column {}.{}.{column} is sealed with others, as the guard of the table says, and \
+                 has no rule here, so statements over that table are refused: what they write \
+                 would lack it",
+                own.0, own.1
+            );
+            self.close(own, &text);
+            self.understood.insert(number(row, 6));
+        }
+    }
+
     /// Whether a row of the answer is one of them.
     pub(super) fn is_guard(&self, row: &[Option<String>]) -> bool {
         let own: u32 = number(row, 6);

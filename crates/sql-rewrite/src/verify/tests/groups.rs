@@ -61,10 +61,11 @@ fn proved(text: &str, outputs: &[ColumnId]) -> Result<(), String> {
 #[test]
 fn members_are_written_together_and_read_from_the_first() {
     for text in [
-        "INSERT INTO public.person (id, name) VALUES (1, {both})",
-        "INSERT INTO public.person (id, name, mail) VALUES (1, {both}, NULL)",
+        "INSERT INTO public.person (id, name, mail) VALUES (1, {both}, '')",
         "INSERT INTO public.person (id, name) VALUES (1, NULL)",
-        "UPDATE public.person SET name = {both}",
+        "INSERT INTO public.person (id, name, mail) VALUES (1, {both}, '') \
+         ON CONFLICT (id) DO UPDATE SET mail = '', name = {both}",
+        "UPDATE public.person SET name = {both}, mail = ''",
         "DELETE FROM public.person WHERE id = 1",
     ] {
         assert_eq!(proved(text, &[]), Ok(()), "{text}");
@@ -80,11 +81,20 @@ fn members_are_written_together_and_read_from_the_first() {
 #[test]
 fn nothing_else_is_done_with_them() {
     for text in [
-        "INSERT INTO public.person (id, name) VALUES (1, {one})",
-        "INSERT INTO public.person (id, name) VALUES (1, {few})",
+        "INSERT INTO public.person (id, name) VALUES (1, {both})",
+        "INSERT INTO public.person (id, name, mail) VALUES (1, {both}, NULL)",
+        "INSERT INTO public.person (id, name, mail) VALUES (1, {both}, 'x')",
+        "INSERT INTO public.person (id, name, mail) VALUES (1, {one}, '')",
+        "INSERT INTO public.person (id, name, mail) VALUES (1, {few}, '')",
+        "INSERT INTO public.person (id, name, mail) VALUES (1, {both}, '') \
+         ON CONFLICT (id) DO UPDATE SET name = {both}",
+        "UPDATE public.person SET name = {both}",
+        "UPDATE public.person SET name = NULL",
+        "UPDATE public.person SET name = {both}, mail = NULL",
         "INSERT INTO public.person (id, mail) VALUES (1, {both})",
         "INSERT INTO public.person (id, mail) VALUES (1, {other})",
         "UPDATE public.person SET mail = {other}",
+        "UPDATE public.person SET name = {both}, mail = {other}",
         "UPDATE public.person SET mail = name",
         "UPDATE public.person SET name = mail",
         "DELETE FROM public.person WHERE name IS NULL",

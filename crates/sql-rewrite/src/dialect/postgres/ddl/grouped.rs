@@ -128,6 +128,13 @@ fn check_added(rule: &ProtectedColumn, table: &Table, schema: &Schema) -> Result
         "it is sealed with others, and the table has none of them"
     } else if rule.not_null {
         "it is sealed with others and is not to be NULL, as it is in the rows that are there"
+    } else if schema.leaves_guards_out {
+        return Err(refusal(
+            &subject_of(table, &rule.column),
+            "it is sealed with others, and without a guard the server would let proxies with \
+             older rules take its values away",
+            "Leave out `guard = false`, or create a table with all of them and copy the rows.",
+        ));
     } else {
         return Ok(());
     };

@@ -62,14 +62,21 @@ pub(super) fn of_changed(
         |guard: &&Guard| is_early(guard) || guard.columns.iter().any(|own| dropped.contains(own));
     let own = schema.guards.iter().filter(|guard| guard.is_of(table));
     let (gone, kept): (Vec<&Guard>, Vec<&Guard>) = own.partition(goes);
-    let left = gone.iter().flat_map(|guard| &guard.columns);
-    let left = left.filter(|own| !dropped.contains(own)).cloned();
-    let mut columns = match schema.leaves_guards_out {
+    let left = gone.iter().map(|guard| guard.columns.clone());
+    let added = match schema.leaves_guards_out {
         true => Vec::new(),
         false => declared(added),
     };
-    columns.extend(left);
-    columns.retain(|own| !kept.iter().any(|guard| guard.columns.contains(own)));
+    let mut guarded: Vec<Vec<String>> = [added].into_iter().chain(left).collect();
+    for columns in &mut guarded {
+        columns.retain(|own| {
+            !dropped.contains(own) && !kept.iter().any(|guard| guard.columns.contains(own))
+        });
+    }
+    // A guard compares members of groups that were the last ones when it was made.
+    if !schema.has_groups(table) {
+        guarded = vec![guarded.concat()];
+    }
     let early = gone.iter().filter(|guard| is_early(guard));
     let mut changes: Vec<AlterTableOperation> = early
         .map(|guard| AlterTableOperation::DropConstraint {
@@ -79,13 +86,15 @@ pub(super) fn of_changed(
             drop_behavior: None,
         })
         .collect();
-    let constraint = constraint(&columns, table, schema)?;
-    changes.extend(
-        constraint.map(|constraint| AlterTableOperation::AddConstraint {
-            constraint,
-            not_valid: !adds_check,
-        }),
-    );
+    for columns in guarded {
+        let constraint = constraint(&columns, table, schema)?;
+        changes.extend(
+            constraint.map(|constraint| AlterTableOperation::AddConstraint {
+                constraint,
+                not_valid: !adds_check,
+            }),
+        );
+    }
     Ok(changes)
 }
 

@@ -8,7 +8,11 @@
 /// Numbers of the catalogue, which are the same in all versions: `pg_operator.dat`, `pg_proc.dat`
 /// and `pg_type.dat` of PostgreSQL.
 const OPERATORS: [(&str, &str); 4] = [("1960", ">="), ("1957", "<"), ("525", ">="), ("1956", "<>")];
-const FUNCTIONS: [(&str, &str); 2] = [("2085", "substr"), ("720", "octet_length")];
+const FUNCTIONS: [(&str, &str); 3] = [
+    ("2085", "substr"),
+    ("720", "octet_length"),
+    ("2011", "byteacat"),
+];
 const BYTEA: &str = "17";
 const INT4: &str = "23";
 
@@ -156,9 +160,6 @@ impl Node<'_> {
                 is_own.then(|| format!("${}", self.word("varattno").unwrap_or("0")))
             }
             "CONST" => self.constant(),
-            "COALESCE" | "COALESCEEXPR" => {
-                Some(format!("COALESCE({})", self.arguments()?.join(", ")))
-            }
             "NULLTEST" => {
                 // `NullTestType` of primnodes.h.
                 let test = named(&[("0", "IS NULL"), ("1", "IS NOT NULL")], "nulltesttype")?;

@@ -8,6 +8,15 @@ use crate::dialect::postgres::names::quoted;
 use crate::{ColumnId, CopiedGroup, CopiedMember, Literal, Refusal, Schema, Table};
 use sql_plan::{refuse, unsupported};
 
+/// A group that is written, with places of columns in the table.
+pub(super) struct Written {
+    /// Of the column that has its values.
+    pub holder: usize,
+    /// Of the last member; None: that is the holder.
+    pub last: Option<usize>,
+    pub group: CopiedGroup,
+}
+
 /// The query that gives what `COPY table TO` gives: rows of the table itself.
 pub(super) fn query_of(
     table: &Table,
@@ -36,12 +45,13 @@ pub(super) fn query_of(
     }
 }
 
-/// The groups that rows give members to, or defaults, each with the column that has its values.
+/// The groups that rows give members to, or defaults, each with the place in the table of the
+/// column that has its values, and of its last member.
 pub(super) fn groups(
     table: &Table,
     indices: &[usize],
     analysis: &Analysis,
-) -> Result<Vec<(usize, CopiedGroup)>, Refusal> {
+) -> Result<Vec<Written>, Refusal> {
     let schema = analysis.schema;
     let position = |id: ColumnId| {
         let mut columns = table.columns.iter();
@@ -70,8 +80,15 @@ pub(super) fn groups(
         let members: Vec<CopiedMember> = group.members.iter().map(member).collect();
         let is_null = |own: &CopiedMember| *own == CopiedMember::Default(Literal::Null);
         if let (false, Some(at)) = (members.iter().all(is_null), position(id)) {
-            let holder = id;
-            copied.push((at, CopiedGroup { holder, members }));
+            copied.push(Written {
+                holder: at,
+                last: group.last().and_then(position),
+                group: CopiedGroup {
+                    holder: id,
+                    members,
+                    last: group.last(),
+                },
+            });
         }
     }
     Ok(copied)

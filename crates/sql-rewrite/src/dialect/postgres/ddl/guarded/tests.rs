@@ -3,7 +3,7 @@
 use crate::dialect::postgres::parse::statements;
 use crate::dialect::postgres::table_guard::tree::tests::EQUALITY;
 use crate::dialect::postgres::table_guard::{GuardedColumn, TableGuard};
-use crate::schema::{Answer, QUERIES};
+use crate::schema::{Answer, Guard, QUERIES};
 use crate::{Plan, Rules, Schema};
 
 const RULES: &str = r#"
@@ -150,6 +150,52 @@ fn guards_of_earlier_statements_of_a_text_are_known() {
     };
     let sent = translated.template.render(|_, _| panic!("a hole"));
     assert!(sent.contains(&guard(&["id"]).name()), "{sent}");
+}
+
+/// A guard of members of a group is kept apart from others, which compare other members.
+#[test]
+fn members_that_are_added_have_a_guard_of_their_own() {
+    let rules = Rules::from_toml(
+        "[columns.people]\nid = { type = \"integer\", mode = \"equality\" }\n\
+         note = { type = \"text\", group = \"g\" }\nfee = { type = \"integer\", group = \"g\" }\n\
+         city = { type = \"text\", group = \"g\" }\n",
+    );
+    let mut answers = answers("other", "", "true", "true");
+    answers[5].clear();
+    answers[2].push(row(&["10", "3", "fee", "false", "false", "bytea"]));
+    let mut schema = Schema::build(&rules.expect("right rules"), &answers).expect("they fit");
+    let due = schema.guards_due();
+    assert_eq!(due[0].columns, ["fee", "id", "note"]);
+    let of_two =
+        "byteacat\"(pg_catalog.\"substr\"(\"note\", 2, 1), \"fee\") OPERATOR(pg_catalog.>=)";
+    assert!(due[0].add.as_ref().is_some_and(|add| add.contains(of_two)));
+
+    let sent = sent_under("ALTER TABLE people ADD COLUMN city text", &schema);
+    let empty = r#""city" OPERATOR(pg_catalog.<) E'\\x00'::pg_catalog.bytea"#;
+    let members = r#"(pg_catalog."substr"("note", 2, 1), "city") OPERATOR(pg_catalog.>=) E'\\x03'"#;
+    for part in [empty, members] {
+        assert!(sent.contains(part), "{sent}");
+    }
+    assert!(!sent.contains("\"fee\""), "{sent}");
+    schema.guards.push(Guard {
+        oid: 77,
+        relation: 10,
+        schema: "public".to_owned(),
+        table: "people".to_owned(),
+        name: "strongroom_guard_1".to_owned(),
+        columns: ["id", "note", "fee"].map(str::to_owned).to_vec(),
+        is_valid: true,
+    });
+    let sent = sent_under(
+        "ALTER TABLE people DROP COLUMN id, ADD COLUMN city text",
+        &schema,
+    );
+    assert_eq!(sent.matches("ADD CONSTRAINT").count(), 2, "{sent}");
+    assert!(sent.contains(of_two) && sent.contains(members), "{sent}");
+    schema.leaves_guards_out = true;
+    let parsed = statements("ALTER TABLE people ADD COLUMN city text").expect("SQL that parses");
+    let refusal = crate::ddl::plan(&parsed[0], &schema).expect_err("without a guard");
+    assert!(refusal.message.contains("older rules"), "{refusal:?}");
 }
 
 #[test]
