@@ -17,6 +17,9 @@ use schema::{Column, Outcome, Vector, from_hex, to_hex, value};
 const ROOT: [u8; 32] = *b"the root key of all the vectors.";
 const NONCE: [u8; 8] = [0x40; 8];
 
+/// Of BAR by `utf8mb4_general_ci`.
+const COLLATION_KEY: &[u8] = &[0, 0x42, 0, 0x41, 0, 0x52];
+
 /// One letter more than what the first cipher of mode random seals.
 const LONG: &str = "sixty-four letters and one byte of padding: the other cipher...!";
 
@@ -25,7 +28,8 @@ fn main() -> anyhow::Result<()> {
     compact()?;
     long()?;
     damaged()?;
-    other_rules()
+    other_rules()?;
+    tokens()
 }
 
 fn column(logical: &str, mode: &str) -> anyhow::Result<Column> {
@@ -38,6 +42,7 @@ fn column(logical: &str, mode: &str) -> anyhow::Result<Column> {
         bits: None,
         pad: None,
         equality: None,
+        collation: None,
     })
 }
 
@@ -64,7 +69,10 @@ fn write(
         proves: proves.to_owned(),
         root_key: to_hex(&root),
         column: column.clone(),
-        nonce: (column.mode == "random").then(|| to_hex(&NONCE)),
+        nonce: ["random", "token"]
+            .contains(&&*column.mode)
+            .then(|| to_hex(&NONCE)),
+        collation_key: (column.mode == "token").then(|| to_hex(COLLATION_KEY)),
         sealed: to_hex(sealed),
         outcome,
     };
@@ -271,4 +279,40 @@ fn other_rules() -> anyhow::Result<()> {
     order.bits = Some(32);
     let proves = "A rule with bits does not open what was sealed without, though sizes are equal.";
     write("order_bits_of_rule_changed", proves, ROOT, &order, &sealed)
+}
+
+fn tokens() -> anyhow::Result<()> {
+    let mut own = column("character varying(16)", "token")?;
+    own.collation = Some("utf8mb4_general_ci".to_owned());
+    let seal = |column: &Column, key: &[u8]| -> anyhow::Result<Vec<u8>> {
+        let (codec, mut sealed) = (codec(ROOT, column)?, Vec::new());
+        let prefix = codec.token_prefix(0, key).context("a column with tokens")?;
+        let value = value("Bar ", column.logical);
+        codec.seal_behind(0, &prefix, &value, NONCE, &mut sealed)?;
+        Ok(sealed)
+    };
+    let sealed = seal(&own, COLLATION_KEY)?;
+    let proves = "A text behind the token of its collation key opens as it was stored.";
+    write("token_text_opens", proves, ROOT, &own, &sealed)?;
+    let other = seal(&own, b"\0C")?;
+    let size = column_codec::TOKEN_PREFIX_SIZE;
+    let moved = [&other[..size], &sealed[size..]].concat();
+    let proves = "A text behind the token of another one does not open.";
+    write("token_of_another_text", proves, ROOT, &own, &moved)?;
+    let mut unlike = own.clone();
+    unlike.collation = Some("utf8mb4_unicode_ci".to_owned());
+    let proves = "A text does not open once its rule has another collation.";
+    write(
+        "token_collation_of_rule_changed",
+        proves,
+        ROOT,
+        &unlike,
+        &sealed,
+    )?;
+    own.domain = Some("name".to_owned());
+    let sealed = seal(&own, COLLATION_KEY)?;
+    own.table = "public.account".to_owned();
+    own.logical = "text".parse()?;
+    let proves = "A text behind a token opens in another column of its domain.";
+    write("token_of_a_domain_opens", proves, ROOT, &own, &sealed)
 }

@@ -1,21 +1,22 @@
 //! Seals and opens the values of all columns.
 
-use column_value::{EqualityForm, LogicalType, Value};
+use column_value::{EqualityForm, Value};
 use crypto::page::{NotAuthentic, TAG_SIZE, Tag};
 use crypto::secret::Key;
 use crypto::value::{
     BLOCK_CONTENT_SIZE_MAX, BlockSealer, DeterministicSealer, LongSealer, NumberCipher,
     PrefixFunction, SHORT_MAC_SIZE, ShortMac, ValueNonce,
 };
-use sqlstate::SqlState;
 
 use crate::canonical::{self, Class};
 use crate::compact;
+use crate::errors::{OpenError, SealError};
 use crate::keys::{Purpose, derive};
-use crate::layout::{KEY_VERSION, SHORT_CONTENT_SIZE_MAX};
+use crate::layout::{KEY_VERSION, SHORT_CONTENT_SIZE_MAX, TOKEN_PREFIX_SIZE};
 use crate::order::{Place, Scale, digits, number_of_digits};
 use crate::same::{Same, Unfit, among};
 use crate::spec::{ColumnSpec, Mode, SpecError};
+use crate::token::{TextNote, TokenPrefix, TokenSealer};
 
 /// Maximum size of non-text content that is opened without heap memory.
 const SHORT: usize = 32;
@@ -49,110 +50,7 @@ enum Sealer {
         function: PrefixFunction,
         mac: ShortMac,
     },
-}
-
-/// Why a value cannot be sealed for its column.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SealError {
-    /// The value has another type.
-    #[error("{table}.{column} is of type {logical} and the value is of another: cast it")]
-    Type {
-        /// The table.
-        table: String,
-        /// The column.
-        column: String,
-        /// The column's type.
-        logical: LogicalType,
-    },
-    /// The value is out of the range declared by the rule.
-    #[error(
-        "value out of range for {table}.{column}: its rule keeps {bits} bits in order, whole \
-         numbers from 0 on; declare more bits, or none"
-    )]
-    Range {
-        /// The table.
-        table: String,
-        /// The column.
-        column: String,
-        /// Bits of the rule.
-        bits: u8,
-    },
-    /// The value is out of the range of the type with which the server would compare it.
-    #[error("value is out of range for type double precision")]
-    FloatRange,
-    /// The server would round the column's values to compare them.
-    #[error(
-        "{table}.{column} is of type {logical}, and is compared with a floating number as such: \
-         several of its values would be rounded to one; pass the value as {logical}"
-    )]
-    Rounded {
-        /// The table.
-        table: String,
-        /// The column.
-        column: String,
-        /// The column's type.
-        logical: LogicalType,
-    },
-    /// Any number may stand for a value of the column.
-    #[error(
-        "{table}.{column} is a bigint in compact equality, and is compared with what is no bigint: \
-         compare it with a whole number, or leave equality = \"compact\" out of its rule"
-    )]
-    NoUnused {
-        /// The table.
-        table: String,
-        /// The column.
-        column: String,
-    },
-    /// The column's mode does not support the operation.
-    #[error("{table}.{column} cannot be compared so: change the mode of its rule")]
-    Mode {
-        /// The table.
-        table: String,
-        /// The column.
-        column: String,
-    },
-}
-
-impl SealError {
-    /// As PostgreSQL's appendix A has it.
-    pub fn sqlstate(&self) -> SqlState {
-        match self {
-            Self::Type { .. } => SqlState::DATATYPE_MISMATCH,
-            Self::Range { .. } | Self::FloatRange => SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
-            Self::Rounded { .. } | Self::NoUnused { .. } | Self::Mode { .. } => {
-                SqlState::FEATURE_NOT_SUPPORTED
-            }
-        }
-    }
-}
-
-/// Why bytes are not a sealed value of their column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum OpenError {
-    /// Too short, or of a length that the mode does not have.
-    #[error("no sealed value: it was not written through the proxy, or was cut")]
-    Size,
-    /// Sealed in another mode, or not a sealed value.
-    #[error(
-        "sealed in another mode, or no sealed value: the rule was changed after it was written"
-    )]
-    Format,
-    /// It has the mark of a check that it fails.
-    #[error("fails a check of its rule: it was stored while its table had neither check nor guard")]
-    Marked,
-    /// Sealed under another version of the keys.
-    #[error("sealed with keys of version {0}, which are not loaded")]
-    KeyVersion(u8),
-    /// Damaged, of another column, or sealed with another root key.
-    #[error("not authentic: another root key, moved from another column, or damaged")]
-    NotAuthentic,
-    /// The value of a group with more members than the rules have.
-    #[error("sealed together with more columns than the rules have: load the newer rules")]
-    Members,
-    /// Authentic, but not a value of the type: the rule's type was changed.
-    #[error("sealed as a value of another type: the rule's type was changed")]
-    Content,
+    Token(TokenSealer),
 }
 
 impl Codec {
@@ -216,7 +114,57 @@ impl Codec {
                 Some(_) => Err(column.range()),
                 None => Err(column.wrong_type()),
             },
+            // Nothing is stored without the token of its collation key.
+            Sealer::Token(_) => Err(column.wrong_mode()),
         }
+    }
+
+    /// By what a text of a column is remembered in memory, beside its token. None: the column has
+    /// no tokens.
+    pub fn text_note(&self, index: usize, text: &str) -> Option<TextNote> {
+        match &self.columns[index].sealer {
+            Sealer::Token(sealer) => Some(sealer.note(text)),
+            _ => None,
+        }
+    }
+
+    /// What the sealed values of all texts with a collation key begin with. None: the column has no
+    /// tokens.
+    pub fn token_prefix(&self, index: usize, collation_key: &[u8]) -> Option<TokenPrefix> {
+        let column = &self.columns[index];
+        match &column.sealer {
+            Sealer::Token(sealer) => Some(sealer.prefix(column.header, collation_key)),
+            _ => None,
+        }
+    }
+
+    /// Appends a sealed value for storage in a column with tokens, behind the prefix that its
+    /// collation key has.
+    ///
+    /// # Errors
+    ///
+    /// [`SealError`]; `out` is then unchanged.
+    pub fn seal_behind(
+        &self,
+        index: usize,
+        prefix: &TokenPrefix,
+        value: &Value,
+        nonce: ValueNonce,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SealError> {
+        let column = &self.columns[index];
+        let Sealer::Token(sealer) = &column.sealer else {
+            return Err(column.wrong_mode());
+        };
+        let start = out.len();
+        out.extend(prefix);
+        out.extend([0; TAG_SIZE]);
+        let content = out.len();
+        column.encode(value, start, out)?;
+        let tag = sealer.long.seal(&nonce, prefix, &mut out[content..]);
+        out[content - TAG_SIZE..content].copy_from_slice(&tag);
+        out.extend(nonce);
+        Ok(())
     }
 
     /// Appends a sealed value to compare with stored ones for equality. A value that the column
@@ -236,7 +184,7 @@ impl Codec {
             return column.seal_unused(out);
         };
         match &column.sealer {
-            Sealer::Random { .. } => Err(column.wrong_mode()),
+            Sealer::Random { .. } | Sealer::Token(_) => Err(column.wrong_mode()),
             Sealer::Equality(sealer) => column.seal_equal(sealer, &value, out),
             Sealer::Block { sealer, size } => column.seal_block((sealer, *size), &value, out),
             Sealer::Number(cipher) => column.encrypt(cipher, &value, out),
@@ -344,6 +292,17 @@ impl Codec {
                 let body = column.body(sealed)?;
                 open_order(*scale, function, mac, (column.header, body))
             }
+            Sealer::Token(sealer) => {
+                column.body(sealed)?;
+                let (prefix, body) = sealed
+                    .split_first_chunk::<TOKEN_PREFIX_SIZE>()
+                    .ok_or(OpenError::Size)?;
+                let (tag, sealed) = tag_and_rest(body)?;
+                let (sealed, nonce) = sealed.split_last_chunk().ok_or(OpenError::Size)?;
+                column.open_content(sealed.len(), sealed.len(), |content| {
+                    sealer.long.open(nonce, prefix, sealed, tag, content)
+                })
+            }
         }
     }
 }
@@ -367,6 +326,11 @@ impl Column {
                 short: deterministic(),
                 long: LongSealer::new(&key(Purpose::Long)),
             },
+            None if matches!(spec.mode, Mode::Token(_)) => Sealer::Token(TokenSealer::new(
+                &key(Purpose::Token),
+                &key(Purpose::TextNote),
+                &key(Purpose::Long),
+            )),
             None if spec.equality == EqualityForm::Compact => {
                 Sealer::Number(NumberCipher::new(&key(Purpose::Number)))
             }
@@ -388,11 +352,10 @@ impl Column {
     /// What is behind the header of a sealed value.
     fn body<'a>(&self, sealed: &'a [u8]) -> Result<&'a [u8], OpenError> {
         let (&header, body) = sealed.split_first().ok_or(OpenError::Size)?;
-        match Mode::of_header(header) {
-            Some((mode, _)) if mode != self.spec.mode => Err(OpenError::Format),
-            Some((_, 0)) => Err(OpenError::Marked),
-            Some((_, KEY_VERSION)) => Ok(body),
-            Some((_, version)) => Err(OpenError::KeyVersion(version)),
+        match self.spec.mode.version_in(header) {
+            Some(0) => Err(OpenError::Marked),
+            Some(KEY_VERSION) => Ok(body),
+            Some(version) => Err(OpenError::KeyVersion(version)),
             None => Err(OpenError::Format),
         }
     }

@@ -19,7 +19,7 @@ use crypto::value::{DeterministicSealer, LongSealer, ValueNonce};
 use zeroize::Zeroizing;
 
 use crate::canonical::{self, Class};
-use crate::codec::{OpenError, SealError};
+use crate::errors::{OpenError, SealError};
 use crate::keys::{Purpose, SALT, append_name};
 use crate::layout::{HEADER_SIZE, KEY_VERSION, KEY_VERSION_MAX, SHORT_CONTENT_SIZE_MAX};
 use crate::spec::{ColumnSpec, Mode};
@@ -121,11 +121,11 @@ impl GroupCodec {
         let (start, body) = sealed
             .split_first_chunk::<START_SIZE>()
             .ok_or(OpenError::Size)?;
-        match Mode::of_header(start[0]) {
-            Some((Mode::Random, KEY_VERSION)) => {}
-            Some((Mode::Random, 0)) => return Err(OpenError::Marked),
-            Some((Mode::Random, version)) => return Err(OpenError::KeyVersion(version)),
-            _ => return Err(OpenError::Format),
+        match Mode::Random.version_in(start[0]) {
+            Some(KEY_VERSION) => {}
+            Some(0) => return Err(OpenError::Marked),
+            Some(version) => return Err(OpenError::KeyVersion(version)),
+            None => return Err(OpenError::Format),
         }
         let members = usize::from(start[1]);
         let last = members.checked_sub(1).ok_or(OpenError::NotAuthentic)?;

@@ -27,6 +27,10 @@ pub(crate) enum Purpose {
     Long,
     /// FF1.
     Number,
+    /// Tokens of collation keys.
+    Token,
+    /// What a text is remembered by in memory: in no sealed value.
+    TextNote,
 }
 
 impl Purpose {
@@ -39,13 +43,15 @@ impl Purpose {
             Self::OrderMac => 5,
             Self::Long => 6,
             Self::Number => 7,
+            Self::Token => 8,
+            Self::TextNote => 9,
         }
     }
 }
 
 /// Derives a key with HKDF-SHA256. Its `info` is mode, purpose, key version, class, the identity of
-/// the order, the padding of mode `equality`, and the domain, or else table and column, each
-/// preceded by its length.
+/// the order, the padding of mode `equality`, the collation of tokens, and the domain, or else table
+/// and column, each preceded by its length.
 pub(crate) fn derive(
     root: &Key,
     purpose: Purpose,
@@ -65,6 +71,10 @@ pub(crate) fn derive(
         info.extend(spec.pad.step().to_be_bytes());
     }
     let mut scope = |name: &str| append_name(name, &mut info);
+    if let Mode::Token(collation) = spec.mode {
+        scope("collation");
+        scope(collation.name());
+    }
     match &spec.domain {
         Some(domain) if spec.mode != Mode::Random => {
             scope("domain");
@@ -92,6 +102,7 @@ impl Mode {
             Self::Random => 1,
             Self::Equality => 2,
             Self::Order => 3,
+            Self::Token(_) => 4,
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use column_value::{EqualityForm, LogicalType, Pad};
 use crypto::page::TAG_SIZE;
-use crypto::value::{BLOCK_CONTENT_SIZE_MAX, SHORT_MAC_SIZE, VALUE_NONCE_SIZE};
+use crypto::value::{BLOCK_CONTENT_SIZE_MAX, SHORT_MAC_SIZE, TOKEN_SIZE, VALUE_NONCE_SIZE};
 
 use crate::canonical::{Class, NUMBER_SIZE};
 use crate::compact;
@@ -16,6 +16,10 @@ pub const HEADER_SIZE: usize = 1;
 /// The version of the keys that values are sealed with, from 1 to [`KEY_VERSION_MAX`].
 pub const KEY_VERSION: u8 = 1;
 
+/// Size of what equal texts of a [`Mode::Token`] begin with: the header, the form of the token, and
+/// the token.
+pub const TOKEN_PREFIX_SIZE: usize = HEADER_SIZE + 1 + TOKEN_SIZE;
+
 /// There is room for this many versions in the header.
 pub const KEY_VERSION_MAX: u8 = 7;
 
@@ -26,7 +30,7 @@ pub(crate) const SHORT_CONTENT_SIZE_MAX: usize = 64;
 pub const CHECK_MARK_SIZE: usize = 16;
 
 impl Mode {
-    /// All of them.
+    /// Those that columns of every server may have.
     pub const ALL: [Self; 3] = [Self::Random, Self::Equality, Self::Order];
 
     /// What the header is counted from. No text in UTF-8 begins with a byte from 0x80 to 0xbf, and
@@ -37,6 +41,7 @@ impl Mode {
             Self::Order => 0x80,
             Self::Equality => 0x8f,
             Self::Random => 0x9c,
+            Self::Token(_) => 0xa8,
         }
     }
 
@@ -50,18 +55,18 @@ impl Mode {
         self.base()
     }
 
-    /// Mode and version of the keys of a header; version 0: it has the mark of a check.
-    pub(crate) fn of_header(header: u8) -> Option<(Self, u8)> {
-        Self::ALL.into_iter().find_map(|mode| {
-            let version = header.checked_sub(mode.base())?;
-            (version <= KEY_VERSION_MAX).then_some((mode, version))
-        })
+    /// The version of the keys in a header of the mode; 0: it has the mark of a check. None: it is
+    /// of another mode.
+    pub(crate) fn version_in(self, header: u8) -> Option<u8> {
+        let version = header.checked_sub(self.base())?;
+        (version <= KEY_VERSION_MAX).then_some(version)
     }
 }
 
 /// Whether a value that is sealed now begins so, with the mark of a check or without.
 pub fn may_begin(byte: u8) -> bool {
-    Mode::of_header(byte).is_some_and(|(_, version)| version <= KEY_VERSION)
+    let mut versions = Mode::ALL.iter().filter_map(|mode| mode.version_in(byte));
+    versions.any(|version| version <= KEY_VERSION)
 }
 
 /// What sizes the sealed values of a column have.
@@ -147,8 +152,9 @@ impl Layout {
         if self.is_number() {
             return compact::SEALED_SIZE as u64;
         }
-        let nonce = match self.mode {
+        let more = match self.mode {
             Mode::Random => VALUE_NONCE_SIZE,
+            Mode::Token(_) => TOKEN_PREFIX_SIZE - HEADER_SIZE + VALUE_NONCE_SIZE,
             Mode::Equality | Mode::Order => 0,
         };
         let content = match self.block_size() {
@@ -156,7 +162,7 @@ impl Layout {
             Some(_) => 0,
             None => self.content_size(units),
         };
-        (HEADER_SIZE + TAG_SIZE + nonce) as u64 + content
+        (HEADER_SIZE + TAG_SIZE + more) as u64 + content
     }
 
     /// Bytes of the content, of which so many are digits or letters where the type does not say.

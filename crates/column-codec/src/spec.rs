@@ -1,6 +1,6 @@
 //! The specification of a column for the codec.
 
-use column_value::{EqualityForm, LogicalType, Pad};
+use column_value::{Collation, EqualityForm, LogicalType, Pad};
 
 use crate::order::Scale;
 
@@ -13,6 +13,9 @@ pub enum Mode {
     Equality,
     /// Compare for order.
     Order,
+    /// Texts: compare for equality by a collation. A value begins with a token of its collation
+    /// key; what follows is sealed as in mode `random`.
+    Token(Collation),
 }
 
 /// A column with its rule.
@@ -82,6 +85,16 @@ pub enum SpecError {
         /// The type.
         logical: LogicalType,
     },
+    /// Only texts are compared by a collation.
+    #[error("{table}.{column}: {logical} has no collation: leave it out")]
+    NoCollation {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// The type.
+        logical: LogicalType,
+    },
 }
 
 impl ColumnSpec {
@@ -93,7 +106,7 @@ impl ColumnSpec {
             return Err(SpecError::Compact { table, column });
         }
         match self.mode {
-            Mode::Random | Mode::Equality if self.bits.is_some() => {
+            Mode::Random | Mode::Equality | Mode::Token(_) if self.bits.is_some() => {
                 Err(SpecError::Bits { table, column })
             }
             Mode::Random => Ok(None),
@@ -102,7 +115,12 @@ impl ColumnSpec {
                 column,
                 logical: self.logical,
             }),
-            Mode::Equality => Ok(None),
+            Mode::Token(_) if !self.logical.is_text() => Err(SpecError::NoCollation {
+                table,
+                column,
+                logical: self.logical,
+            }),
+            Mode::Equality | Mode::Token(_) => Ok(None),
             Mode::Order => {
                 let logical = self.logical;
                 let scale = Scale::of(logical).ok_or_else(|| SpecError::NoOrder {

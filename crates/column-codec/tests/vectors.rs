@@ -50,6 +50,10 @@ const NAMES: &[&str] = &[
     "random_type_of_rule_changed",
     "random_under_wrong_key",
     "sealed_value_empty",
+    "token_collation_of_rule_changed",
+    "token_of_a_domain_opens",
+    "token_of_another_text",
+    "token_text_opens",
 ];
 
 #[test]
@@ -89,6 +93,14 @@ fn check(name: &str, vector: &Vector) {
         from_hex(nonce).try_into().expect("8 bytes")
     };
     let mut sealed = Vec::new();
+    if let Some(key) = &vector.collation_key {
+        let prefix = codec.token_prefix(0, &from_hex(key)).expect("a token");
+        codec
+            .seal_behind(0, &prefix, &value, nonce(), &mut sealed)
+            .expect("a value of the type");
+        assert_eq!(to_hex(&sealed), vector.sealed, "{name}: {}", vector.proves);
+        return;
+    }
     codec
         .seal_store(0, &value, nonce, &mut sealed)
         .expect("a value of the type");

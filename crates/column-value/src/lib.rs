@@ -13,6 +13,7 @@
 //! | hold a value | [`Value`], [`NumericSpecial`] |
 //! | say how far a text is padded before it is sealed | [`Pad`] |
 //! | say in which form equality is kept | [`EqualityForm`] |
+//! | say which texts are equal before MySQL | [`Collation`] |
 //! | check a range | [`limits`], [`Value::date`], [`Value::time`], [`Value::timestamp`] |
 //! | count days | [`civil`] |
 //! | round a number, or turn it into another kind by its text | [`numeric`], [`floats`] |
@@ -22,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 pub mod civil;
+mod collation;
 mod equality;
 pub mod floats;
 pub mod limits;
@@ -32,6 +34,7 @@ mod pad;
 mod space;
 mod value;
 
+pub use collation::Collation;
 pub use equality::EqualityForm;
 pub use logical::{LogicalType, TypeNameError};
 pub use opaque::{EnumType, KnownEnum, OpaqueType};

@@ -19,6 +19,9 @@ pub struct Vector {
     /// Nonce of mode `random`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nonce: Option<String>,
+    /// The collation key that the text had, of which its token is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collation_key: Option<String>,
     /// The sealed value.
     pub sealed: String,
     /// The expected result of opening.
@@ -42,6 +45,8 @@ pub struct Column {
     pub pad: Option<Pad>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub equality: Option<EqualityForm>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collation: Option<String>,
 }
 
 /// The expected result of opening.
@@ -74,6 +79,13 @@ impl Column {
                 "random" => Mode::Random,
                 "equality" => Mode::Equality,
                 "order" => Mode::Order,
+                "token" => {
+                    let name = self
+                        .collation
+                        .as_deref()
+                        .expect("mode token has a collation");
+                    Mode::Token(name.parse().expect("a known collation"))
+                }
                 other => panic!("unknown mode {other}"),
             },
             bits: self.bits,
