@@ -7,6 +7,8 @@ use column_value::{LogicalType, NumericSpecial, Pad, Value};
 
 /// Size of the number of a type, before a value that is kept unread.
 pub(crate) const NUMBER_SIZE: usize = 4;
+/// Where the binary form of an array has the number of the type of its elements (`array_send`).
+const ELEMENT_TYPE: std::ops::Range<usize> = 8..12;
 
 /// Types with a common encoding, so that their values can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,11 +126,18 @@ pub(crate) fn encode(
                 return false;
             };
             let number = opaque.sealed_number().to_be_bytes();
+            let start = out.len() + NUMBER_SIZE;
             if logical.has_length() {
                 encode_padded(&number, bytes, pad, out);
             } else {
                 out.extend(number);
                 out.extend(bytes);
+            }
+            if let Some((_, sealed)) = opaque.element_numbers() {
+                // An empty value stands for one that is not known yet.
+                return bytes.is_empty()
+                    || (bytes.len() >= ELEMENT_TYPE.end
+                        && renumber_elements(&mut out[start..], sealed));
             }
         }
         (Class::Date, Value::Date(day)) => out.extend(day.to_be_bytes()),
@@ -265,6 +274,11 @@ pub(crate) fn decode_long(mut bytes: Vec<u8>, logical: LogicalType) -> Option<Va
             return None;
         }
         bytes.drain(..NUMBER_SIZE);
+        if let Some((own, _)) = opaque.element_numbers()
+            && !(own != 0 && renumber_elements(&mut bytes, own))
+        {
+            return None;
+        }
         return Some(Value::Opaque(bytes));
     }
     let mut text = String::from_utf8(bytes).ok()?;
@@ -273,6 +287,14 @@ pub(crate) fn decode_long(mut bytes: Vec<u8>, logical: LogicalType) -> Option<Va
         text.extend(std::iter::repeat_n(' ', missing));
     }
     Some(Value::Text(text))
+}
+
+/// Puts another number for the type of the elements into the binary form of an array. False: it is
+/// none.
+fn renumber_elements(array: &mut [u8], number: u32) -> bool {
+    let own = array.get_mut(ELEMENT_TYPE);
+    own.map(|own| own.copy_from_slice(&number.to_be_bytes()))
+        .is_some()
 }
 
 fn decode_integer(bytes: &[u8]) -> Option<i64> {

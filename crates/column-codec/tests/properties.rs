@@ -1,7 +1,9 @@
 //! Properties over random values: order and equality are preserved, and what was sealed opens.
 
 use column_codec::{Codec, ColumnSpec, Mode};
-use column_value::{EqualityForm, LogicalType, OpaqueType, Pad, Value};
+use column_value::{
+    EqualityForm, KnownType, LogicalType, NamedKind, NamedType, OpaqueType, Pad, Value,
+};
 use crypto::secret::Key;
 use proptest::prelude::*;
 use semantics_postgres::{TextContext, ValueText, compare};
@@ -174,5 +176,51 @@ proptest! {
             true => prop_assert!(opened.is_ok_and(|opened| opened == value)),
             false => prop_assert!(opened.is_err()),
         }
+    }
+}
+
+/// Arrays of types without a fixed number open where the type has another one.
+#[test]
+fn arrays_open_where_their_elements_have_another_number() {
+    let of = |oid: u32, kind: NamedKind, name: &str| {
+        let own = OpaqueType::named_type(NamedType {
+            schema: "public".to_owned(),
+            name: name.to_owned(),
+            kind,
+            known: Some(KnownType {
+                oid,
+                array_oid: oid + 1,
+                labels: vec!["a".to_owned()],
+            }),
+        });
+        own.expect("few are known").array()
+    };
+    let array = |oid: u32| {
+        let numbers = [1, 0, oid, 1, 1, 1];
+        let mut bytes: Vec<u8> = numbers.into_iter().flat_map(u32::to_be_bytes).collect();
+        bytes.push(b'a');
+        Value::Opaque(bytes)
+    };
+    let hstore = NamedKind::Extension(column_value::ExtensionType::Hstore);
+    for (kind, name, other_kind, other_name) in [
+        (NamedKind::Enumeration, "mood", hstore, "hstore"),
+        (hstore, "hstore", NamedKind::Enumeration, "mood"),
+    ] {
+        let here = codec(
+            LogicalType::Opaque(of(16_500, kind, name)),
+            Mode::Random,
+            None,
+        );
+        let there = codec(
+            LogicalType::Opaque(of(17_000, kind, name)),
+            Mode::Random,
+            None,
+        );
+        let other = of(16_500, other_kind, other_name);
+        let other = codec(LogicalType::Opaque(other), Mode::Random, None);
+        let sealed = stored(&here, &array(16_500));
+        assert_eq!(here.open(0, &sealed).ok(), Some(array(16_500)));
+        assert_eq!(there.open(0, &sealed).ok(), Some(array(17_000)));
+        assert!(other.open(0, &sealed).is_err());
     }
 }

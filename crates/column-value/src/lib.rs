@@ -37,7 +37,7 @@ mod value;
 pub use collation::Collation;
 pub use equality::EqualityForm;
 pub use logical::{LogicalType, TypeNameError};
-pub use opaque::{EnumType, KnownEnum, OpaqueType};
+pub use opaque::{ExtensionType, KnownType, NamedKind, NamedType, OpaqueType};
 pub use pad::Pad;
 pub use space::is_space;
 pub use value::{NumericSpecial, Value, ValueError};

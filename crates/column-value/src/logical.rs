@@ -55,8 +55,8 @@ pub enum LogicalType {
     "type {name:?} cannot be protected; known are boolean, smallint, integer, bigint, real, \
      double precision, numeric(p,s), text, varchar(n), char(n), bytea, date, time(p), \
      timestamp(p), timestamptz(p), uuid, json, jsonb, interval, inet, cidr, macaddr, \
-     macaddr8, timetz, bit(n), varbit(n), ranges, geometric types, tsvector, and arrays of them; \
-     and enum name"
+     macaddr8, timetz, bit(n), varbit(n), ranges, geometric types, tsvector, hstore, citext, \
+     enum name, and arrays of them"
 )]
 pub struct TypeNameError {
     name: String,
@@ -69,7 +69,7 @@ impl FromStr for LogicalType {
         let unknown = || TypeNameError {
             name: text.to_owned(),
         };
-        if let Some(own) = OpaqueType::read_enum(text) {
+        if let Some(own) = OpaqueType::read_named(text) {
             return Ok(Self::Opaque(own));
         }
         let lower = text.trim().to_ascii_lowercase();

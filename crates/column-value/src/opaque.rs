@@ -2,15 +2,16 @@
 
 use std::fmt;
 
-mod enums;
+mod named;
 
-pub use enums::{EnumType, KnownEnum};
+pub use named::{ExtensionType, KnownType, NamedKind, NamedType};
 
-/// A type that PostgreSQL itself has, with its modifier, or an enumeration of users. Its values are
+/// A type that PostgreSQL itself has, with its modifier, or a [`NamedType`]. Its values are
 /// the bytes that its `send` function writes. Nothing here reads them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OpaqueType {
-    /// Its place in [`BASES`]; behind them: that of an enumeration.
+    /// Its place in [`BASES`]; behind them: that of a type without a fixed
+    /// number.
     base: u16,
     /// PostgreSQL's `atttypmod`; -1: none.
     modifier: i32,
@@ -173,11 +174,6 @@ const BASES: &[Base] = &[
 /// The place of `bit`.
 const BITS_AT: u16 = 7;
 
-/// `anyenum`, for values of enumerations.
-const ENUM_NUMBER: u32 = 3500;
-/// `anyarray`, for arrays of them.
-const ENUM_ARRAY_NUMBER: u32 = 2277;
-
 /// `interval` without fields (`INTERVAL_FULL_RANGE`), in the upper half of its modifier.
 const INTERVAL_FULL_RANGE: i32 = 0x7fff;
 /// Digits of a second that PostgreSQL keeps.
@@ -231,7 +227,7 @@ impl OpaqueType {
             .iter()
             .position(|base| (base.is_alone && base.oid == oid) || base.array_oid == oid);
         let Some(found) = found else {
-            let own = Self::of_enum(enums::of_oid(oid)?, false)?;
+            let own = Self::of_place(named::of_oid(oid)?, false)?;
             return Some(Self {
                 is_array: own.base().array_oid == oid,
                 ..own
@@ -259,13 +255,13 @@ impl OpaqueType {
 
     fn base(self) -> &'static Base {
         let place = usize::from(self.base);
-        match place.checked_sub(BASES.len()).and_then(enums::at) {
+        match place.checked_sub(BASES.len()).and_then(named::at) {
             Some((_, base)) => base,
             None => &BASES[place],
         }
     }
 
-    fn of_enum(place: usize, is_array: bool) -> Option<Self> {
+    fn of_place(place: usize, is_array: bool) -> Option<Self> {
         Some(Self {
             base: u16::try_from(BASES.len() + place).ok()?,
             modifier: -1,
@@ -273,35 +269,59 @@ impl OpaqueType {
         })
     }
 
-    /// The enumeration that is written `enum mood`, or `enum own.mood` if it is not in `public`: a
-    /// type without a number and labels. None: it is written otherwise.
-    pub fn read_enum(text: &str) -> Option<Self> {
-        Self::enum_type(enums::read(text)?)
+    /// The type that is written `hstore`, `enum mood`, or `enum own.mood` if it is not in `public`,
+    /// or an array of it: without a number and labels. None: it is written otherwise.
+    pub fn read_named(text: &str) -> Option<Self> {
+        let (element, is_array) = without_dimensions(text.trim());
+        let own = Self::named_type(named::read(element)?)?;
+        Some(Self { is_array, ..own })
     }
 
-    /// An enumeration, which is remembered as long as the process runs. None: there are too many.
-    pub fn enum_type(enumeration: EnumType) -> Option<Self> {
-        Self::of_enum(enums::place(enumeration)?, false)
+    /// A type without a fixed number, which is remembered as long as the process runs. None: there
+    /// are too many.
+    pub fn named_type(own: NamedType) -> Option<Self> {
+        Self::of_place(named::place(own)?, false)
     }
 
-    /// An enumeration that was met before.
-    pub fn met_enum(enumeration: &EnumType) -> Option<Self> {
-        Self::of_enum(enums::met(enumeration)?, false)
+    /// A type without a fixed number that was met before.
+    pub fn met(own: &NamedType) -> Option<Self> {
+        Self::of_place(named::met(own)?, false)
     }
 
-    /// The enumeration that it is or has as elements.
-    pub fn enumeration(self) -> Option<&'static EnumType> {
+    /// The type without a fixed number that it is or has as elements.
+    pub fn named(self) -> Option<&'static NamedType> {
         let place = usize::from(self.base).checked_sub(BASES.len())?;
-        enums::at(place).map(|(own, _)| own)
+        named::at(place).map(|(own, _)| own)
     }
 
-    /// The number that sealed values have instead of their type's: enumerations have no fixed one.
+    /// The enumeration that it is; not an array of one.
+    fn enumeration(self) -> Option<&'static NamedType> {
+        let own = self.named()?;
+        (!self.is_array && own.kind == NamedKind::Enumeration).then_some(own)
+    }
+
+    /// The type of the arrays of it.
+    #[must_use]
+    pub fn array(self) -> Self {
+        Self {
+            is_array: true,
+            ..self
+        }
+    }
+
+    /// The number that sealed values have instead of their type's, which may not be a fixed one.
     pub fn sealed_number(self) -> u32 {
-        match self.enumeration() {
-            Some(_) if self.is_array => ENUM_ARRAY_NUMBER,
-            Some(_) => ENUM_NUMBER,
+        match self.named() {
+            Some(own) => own.kind.sealed_numbers()[usize::from(self.is_array)],
             None => self.oid(),
         }
+    }
+
+    /// What stands in an array of a type without a fixed number for the type of its elements: in
+    /// the binary form of the server, and in sealed values. None: it is no such array.
+    pub fn element_numbers(self) -> Option<(u32, u32)> {
+        let own = self.named().filter(|_| self.is_array)?;
+        Some((self.base().oid, own.kind.sealed_numbers()[0]))
     }
 
     /// Its number in `pg_type`.
@@ -378,24 +398,24 @@ impl OpaqueType {
 
     /// How SQL names it, whatever the search path is.
     pub fn qualified_name(self) -> String {
-        match self.enumeration() {
-            Some(_) => self.enum_name(),
+        match self.named() {
+            Some(_) => self.named_name(),
             None => format!("pg_catalog.\"{}\"", self.catalogue_name()),
         }
     }
 
-    /// How SQL names it with its modifier. An enumeration has its schema, since it is in no search
-    /// path.
+    /// How SQL names it with its modifier. A type without a fixed number has its schema, since that
+    /// may be in no search path.
     pub fn sql_name(self) -> String {
-        match self.enumeration() {
-            Some(_) => self.enum_name(),
+        match self.named() {
+            Some(_) => self.named_name(),
             None => self.to_string(),
         }
     }
 
-    fn enum_name(self) -> String {
-        let name = self.enumeration().map(|own| {
-            let (schema, name) = (enums::quoted(&own.schema), enums::quoted(&own.name));
+    fn named_name(self) -> String {
+        let name = self.named().map(|own| {
+            let (schema, name) = (named::quoted(&own.schema), named::quoted(&own.name));
             let brackets = if self.is_array { "[]" } else { "" };
             format!("{schema}.{name}{brackets}")
         });
@@ -405,7 +425,7 @@ impl OpaqueType {
     /// How SQL names it without its modifier: `bit` alone would be of one bit.
     pub fn unlimited_name(self) -> String {
         match self.base().limits {
-            _ if self.enumeration().is_some() => self.enum_name(),
+            _ if self.named().is_some() => self.named_name(),
             Limits::Bits => format!("pg_catalog.\"{}\"", self.catalogue_name()),
             _ => self.unlimited().to_string(),
         }
@@ -414,11 +434,12 @@ impl OpaqueType {
     /// Whether an enumeration has a label. None: it is none, or its labels are not known.
     pub fn label(self, text: &str) -> Option<bool> {
         let known = self.enumeration()?.known.as_ref()?;
-        (!self.is_array).then(|| known.labels.iter().any(|label| label == text))
+        Some(known.labels.iter().any(|label| label == text))
     }
 
     /// The text of a value, where it is in the value as it is: `jsonb` is sent as a version and its
-    /// text, and an enumeration as its label. None: PostgreSQL has to be asked.
+    /// text, an enumeration as its label, and `citext` as its text. None: PostgreSQL has to be
+    /// asked.
     pub fn text_of(self, bytes: &[u8]) -> Option<&[u8]> {
         match bytes {
             [1, text @ ..] if self.oid() == 3802 => Some(text),
@@ -427,10 +448,15 @@ impl OpaqueType {
         }
     }
 
+    /// Whether it is `citext`, whose values are texts.
+    pub fn is_citext(self) -> bool {
+        let kind = NamedKind::Extension(ExtensionType::Citext);
+        !self.is_array && self.named().is_some_and(|own| own.kind == kind)
+    }
+
     /// Whether PostgreSQL has to be asked for texts of values.
     pub fn has_hidden_text(self) -> bool {
-        let is_label = self.enumeration().is_some() && !self.is_array;
-        self.oid() != 3802 && !is_label
+        self.oid() != 3802 && self.enumeration().is_none() && !self.is_citext()
     }
 
     /// What makes a value of the type, without its modifier, one of a column: an expression of

@@ -41,7 +41,7 @@ async fn main() {
         ctype: "C".to_owned(),
         icu_locale: String::new(),
         collation_version: String::new(),
-        enums: Vec::new(),
+        named_types: Vec::new(),
         extensions: Vec::new(),
         search_path: Vec::new(),
     });

@@ -3,7 +3,7 @@
 //! They get the numbers that they have in the server. So no message between session and client
 //! needs another number, nor does an array, which has the number of its elements' type in it.
 
-use column_value::{EnumType, KnownEnum, OpaqueType};
+use column_value::{KnownType, NamedKind, NamedType, OpaqueType};
 use finisher_core::HostError;
 
 use crate::connection::Connection;
@@ -13,9 +13,10 @@ use crate::walls::{QUERIES, literal, quoted, refused};
 /// Creates them, on a connection of the superuser to the database.
 pub(crate) async fn create(
     owner: &mut Connection,
-    enums: &[OpaqueType],
+    types: &[OpaqueType],
 ) -> Result<(), FinisherError> {
-    for own in enums.iter().filter_map(|own| own.enumeration()) {
+    let named = types.iter().filter_map(|own| own.named());
+    for own in named.filter(|own| own.kind == NamedKind::Enumeration) {
         if let Some(known) = &own.known {
             create_one(owner, own, known).await?;
         }
@@ -25,8 +26,8 @@ pub(crate) async fn create(
 
 async fn create_one(
     owner: &mut Connection,
-    own: &EnumType,
-    known: &KnownEnum,
+    own: &NamedType,
+    known: &KnownType,
 ) -> Result<(), FinisherError> {
     let schema = quoted(&own.schema);
     let name = format!("{schema}.{}", quoted(&own.name));

@@ -4,16 +4,25 @@
 //! The client's server tells names, schemas and versions. Of these names only those that are listed
 //! here are taken, and what is executed comes from the files of this machine.
 
+use column_value::ExtensionType;
 use session_postgres::finisher::FinisherKind;
 use sql_rewrite::{EXTENSIONS, Extension};
 
 use crate::connection::{Connection, Failure, TextRow};
 use crate::error::FinisherError;
 use crate::lacking::Lacking;
+use crate::type_numbers;
 use crate::walls::{self, literal, quoted};
 
 /// Extensions whose functions compute, and whose other functions nobody may call.
-const KNOWN: [&str; 4] = ["fuzzystrmatch", "pg_trgm", "pgcrypto", "unaccent"];
+const KNOWN: [&str; 6] = [
+    "citext",
+    "fuzzystrmatch",
+    "hstore",
+    "pg_trgm",
+    "pgcrypto",
+    "unaccent",
+];
 
 /// What of them is volatile because it is by chance, and nothing else.
 const OF_CHANCE: &str = "'gen_random_bytes', 'gen_salt', 'pgp_pub_encrypt', \
@@ -33,7 +42,11 @@ pub(crate) async fn create(
             && own.schema != "information_schema"
     };
     for extension in kind.extensions.iter().filter(known) {
-        let created = create_one(owner, extension).await;
+        let has_type = ExtensionType::of_name(&extension.name).is_some();
+        let created = match has_type && kind.major < type_numbers::SINCE {
+            true => Ok(false),
+            false => create_one(owner, extension).await,
+        };
         if !matches!(created, Ok(true)) {
             let (name, version) = (&extension.name, &extension.version);
             lacking.0.push(format!("{name} {version}"));
@@ -56,7 +69,8 @@ pub(crate) async fn create(
             Err(failure) => return Err(walls::refused(failure)),
         }
     }
-    if !kind.extensions.is_empty() || !kind.enums.is_empty() {
+    type_numbers::take(owner, kind).await?;
+    if !kind.extensions.is_empty() || !kind.named_types.is_empty() {
         let own = kind.search_path.iter().map(|name| quoted(name));
         let path: Vec<String> = std::iter::once("pg_catalog".to_owned())
             .chain(own)

@@ -8,10 +8,22 @@ use sqlstate::SqlState;
 pub(crate) struct Lacking(pub(crate) Vec<String>);
 
 impl Lacking {
-    /// An error of a query. A function that it does not find may be of one of these.
+    /// An error of a query. A function, operator or type that it does not find may be of one of
+    /// these.
     pub(crate) fn explain(&self, error: StatementError) -> StatementError {
-        let is_unknown = error.sqlstate == SqlState::UNDEFINED_FUNCTION
-            && error.message.starts_with("function ");
+        let kinds = [
+            "function ",
+            "operator ",
+            "type ",
+            "cache lookup failed for type ",
+        ];
+        let is_unknown = kinds.iter().any(|kind| error.message.starts_with(kind))
+            && [
+                SqlState::UNDEFINED_FUNCTION,
+                SqlState::UNDEFINED_OBJECT,
+                SqlState::INTERNAL_ERROR,
+            ]
+            .contains(&error.sqlstate);
         if self.0.is_empty() || !is_unknown {
             return error;
         }

@@ -5,8 +5,9 @@
 //! - A server is started on the first question for its major version (`server`), in a folder of its
 //!   own in memory, and ends with this process however that ends (`finisher-core`).
 //! - It has a database for each locale and each set of enumerations (`enums`) and of PostgreSQL's
-//!   own extensions (`extensions`) that a client's database has, and a role that may call functions
-//!   which compute, and do nothing else (`walls`).
+//!   own extensions (`extensions`), with the numbers of their types (`type_numbers`), that a
+//!   client's database has, and a role that may call functions which compute, and do nothing else
+//!   (`walls`).
 //! - Where the server's rules of the locale have another version than this machine's, queries that
 //!   depend on them are refused (`order`).
 //! - Questions are asked over connections that are kept (`pool`), each with the statements that it
@@ -32,6 +33,7 @@ mod order;
 mod pool;
 mod programs;
 mod server;
+mod type_numbers;
 mod walls;
 
 pub use finisher_core::FinisherCounters;

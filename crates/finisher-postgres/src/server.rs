@@ -330,8 +330,9 @@ impl Running {
         walls::create_database(&mut owner, &name, kind).await?;
         let mut owner = connect(&self.socket, &walls::owner_parameters(&name)).await?;
         walls::wall_in(&mut owner).await?;
-        enums::create(&mut owner, &kind.enums).await?;
+        // Types of extensions make room for enumerations.
         let lacking = extensions::create(&mut owner, &name, kind).await?;
+        enums::create(&mut owner, &kind.named_types).await?;
         let version = walls::collation_version(&mut owner, kind.major).await?;
         let (servers, own) = (kind.collation_version.as_str(), version.as_deref());
         let order = match servers.is_empty() || own == Some(servers) {

@@ -333,7 +333,7 @@ mod tests {
             ctype: "a'b".to_owned(),
             icu_locale: "de-x".to_owned(),
             collation_version: String::new(),
-            enums: Vec::new(),
+            named_types: Vec::new(),
             extensions: Vec::new(),
             search_path: Vec::new(),
         };

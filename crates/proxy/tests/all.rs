@@ -20,6 +20,7 @@ mod drawn_copies;
 mod enums;
 mod everyday;
 mod execute;
+mod extension_types;
 mod extensions;
 mod false_server;
 mod finish;

@@ -16,6 +16,8 @@ feeling = { type = "enum mood" }
 size = { type = "enum own.Size", default = "'M'" }
 name = { type = "text" }
 badge = { type = "integer", mode = "equality" }
+moods = { type = "enum mood[]" }
+sizes = { type = "enum own.Size[]", default = "'{M,NULL}'" }
 "#;
 
 const TYPES: &str = "
@@ -37,7 +39,8 @@ fn start() -> Option<(Setup, Client)> {
         let make = format!(
             "CREATE TABLE {table} (id integer PRIMARY KEY, feeling mood, \
              size own.\"Size\" DEFAULT 'M', name text, paint colour, \
-             badge integer)"
+             badge integer, moods mood[], sizes own.\"Size\"[] DEFAULT '{{M,NULL}}', \
+             paints colour[])"
         );
         client.batch_execute(&make).expect(&make);
         let insert = format!(
@@ -47,6 +50,13 @@ fn start() -> Option<(Setup, Client)> {
              (5, 'sad'::mood, 'S'::own.\"Size\", 'Ed', 'red'::colour, 1)"
         );
         client.batch_execute(&insert).expect(&insert);
+        let update = format!(
+            "UPDATE {table} SET moods = '{{sad,NULL,\"it''s ok\"}}', paints = '{{red,blue}}' \
+             WHERE id = 1; \
+             UPDATE {table} SET moods = ARRAY['happy']::mood[], sizes = '{{L}}' WHERE id = 2; \
+             UPDATE {table} SET moods = '{{}}', sizes = NULL WHERE id = 3"
+        );
+        client.batch_execute(&update).expect(&update);
     }
     Some((setup, client))
 }
@@ -101,6 +111,16 @@ fn queries_answer_as_over_plain_columns() {
         "SELECT 'sad'::mood, id FROM person WHERE name = 'Ann'",
         "SELECT pg_typeof(feeling), pg_typeof(size) FROM person WHERE name = 'Ann'",
         "SELECT enum_range(feeling), enum_first(size) FROM person WHERE name = 'Ann'",
+        "SELECT id FROM person WHERE 'sad' = ANY (moods) AND moods @> '{sad}' ORDER BY id",
+        "SELECT id FROM person WHERE moods = ARRAY['happy'::mood] OR sizes && '{S,M}' ORDER BY id",
+        "SELECT moods[1], moods[3]::text, cardinality(sizes), sizes::text FROM person ORDER BY id",
+        "SELECT id, m FROM person, unnest(moods) AS m ORDER BY m, id",
+        "SELECT moods || 'sad'::mood, array_agg(feeling) FROM person GROUP BY moods ORDER BY 1",
+        "SELECT id FROM person WHERE feeling = ANY (moods) OR moods = '{}' ORDER BY id",
+        "SELECT id FROM person WHERE paints @> '{blue}' AND name LIKE 'A%'",
+        "SELECT id FROM person WHERE moods = '{glad}'",
+        "SELECT pg_typeof(moods), pg_typeof(sizes), moods = sizes FROM person",
+        "SELECT json_agg(p ORDER BY id) FROM (SELECT id, moods, sizes FROM person) p",
     ] {
         assert_same(&mut client, query);
     }
@@ -129,6 +149,13 @@ fn writes_do_what_they_do_to_plain_columns() {
          WHERE feeling = 'happy' RETURNING id, feeling",
         "INSERT INTO person (id, feeling) VALUES (1, 'it''s ok') \
          ON CONFLICT (id) DO UPDATE SET feeling = excluded.feeling RETURNING feeling",
+        "INSERT INTO person (id, moods) VALUES (12, '{glad}')",
+        "INSERT INTO person (id, moods) VALUES (12, ARRAY['sad'::own.\"Size\"])",
+        "INSERT INTO person (id, moods) VALUES (12, ARRAY['sad', NULL]::mood[]) RETURNING moods",
+        "INSERT INTO person (id, sizes) VALUES (13, ARRAY['S'::own.\"Size\"]), (14, DEFAULT) \
+         RETURNING sizes",
+        "UPDATE person SET moods = array_append(moods, 'happy'), sizes = DEFAULT \
+         WHERE 'sad' = ANY (moods) RETURNING id, moods, sizes",
         "DELETE FROM person WHERE feeling = 'sad' RETURNING id",
         "SELECT * FROM person ORDER BY id",
     ] {
@@ -203,6 +230,16 @@ fn parameters_and_columns_have_the_number_of_the_type() {
     let rows = client.query(&found, &[&mood("happy")]).expect("rows");
     let rows: Vec<(i32, Mood)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
     assert_eq!(rows, [(2, mood("happy"))]);
+    client
+        .execute(
+            "UPDATE person SET moods = $1 WHERE id = 4",
+            &[&vec![mood("happy"), mood("sad")]],
+        )
+        .expect("updated");
+    let query = "SELECT moods FROM person WHERE id = $1";
+    let row = client.query_one(query, &[&4]).expect("a row");
+    assert_eq!(row.columns()[0].type_().name(), "_mood");
+    assert_eq!(row.get::<_, Vec<Mood>>(0), ["happy", "sad"].map(mood));
     let query = "SELECT array_agg(feeling ORDER BY id) FROM person WHERE feeling = ANY ($1)";
     let row = client
         .query_one(query, &[&vec![mood("sad"), mood("it's ok")]])
@@ -217,7 +254,7 @@ fn a_copy_has_labels_in_every_format() {
         return;
     };
     for format in ["text", "csv", "binary"] {
-        let columns = "(id, feeling, size)";
+        let columns = "(id, feeling, size, moods, sizes)";
         let copy = |table: &str| format!("COPY {table} {columns} TO STDOUT (FORMAT {format})");
         let mut read = |table: &str| {
             let mut bytes = Vec::new();
@@ -234,7 +271,7 @@ fn a_copy_has_labels_in_every_format() {
         writer.finish().expect("copied");
         assert_same(
             &mut client,
-            "SELECT id, feeling, size FROM person ORDER BY id",
+            "SELECT id, feeling, size, moods, sizes FROM person ORDER BY id",
         );
     }
 }

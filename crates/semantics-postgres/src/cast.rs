@@ -49,7 +49,8 @@ pub fn check_assignment(
     };
     let converts = match to {
         // Of each type there is a text.
-        T::Text | T::Varchar(_) | T::Char(_) => from.opaque().is_none(),
+        T::Text | T::Varchar(_) | T::Char(_) => from.opaque().is_none_or(OpaqueType::is_citext),
+        T::Opaque(to) if to.is_citext() => from.is_text(),
         T::Timestamp(_) | T::TimestampTz(_) => {
             matches!(from, T::Date | T::Timestamp(_) | T::TimestampTz(_))
         }
@@ -74,8 +75,11 @@ fn unlimited(logical: LogicalType) -> String {
     let name = match logical {
         LogicalType::Numeric(_) => LogicalType::Numeric(None).to_string(),
         LogicalType::Varchar(_) => LogicalType::Varchar(None).to_string(),
-        LogicalType::Opaque(opaque) => match opaque.enumeration() {
-            Some(own) => own.name.clone(),
+        LogicalType::Opaque(opaque) => match opaque.named() {
+            Some(own) => {
+                let brackets = if opaque.is_array() { "[]" } else { "" };
+                format!("{}{brackets}", own.name)
+            }
             None => opaque.unlimited().to_string(),
         },
         other => other.with_all_digits().to_string(),
@@ -106,8 +110,15 @@ fn convert(
     context: &TextContext,
     kind: Cast,
 ) -> Result<Value, ValueError> {
-    if from.opaque().is_some() && to.opaque().is_none() {
-        return Err(no_cast(from, to, kind));
+    if let Some(own) = from.opaque()
+        && to.opaque().is_none()
+    {
+        return match text_of_citext(value, own) {
+            Some(text) if to.is_text() => {
+                to_string(Value::Text(text), LogicalType::Text, to, context, kind)
+            }
+            _ => Err(no_cast(from, to, kind)),
+        };
     }
     match to {
         LogicalType::SmallInt | LogicalType::Integer | LogicalType::BigInt => match value {
@@ -172,7 +183,15 @@ fn by_text(
     }
 }
 
-/// The same type, with the modifier of the other.
+/// The text of a value, if its type has casts from and to texts of its own.
+fn text_of_citext(value: Value, own: OpaqueType) -> Option<String> {
+    match value {
+        Value::Opaque(bytes) if own.is_citext() => String::from_utf8(bytes).ok(),
+        _ => None,
+    }
+}
+
+/// The same type, with the modifier of the other. A text becomes a `citext`, too.
 fn to_opaque(
     value: Value,
     from: LogicalType,
@@ -187,6 +206,13 @@ fn to_opaque(
             if kind == Cast::Assignment && own.is_some_and(|own| own.is_alike(to)) =>
         {
             context.opaque.assigned(to, bytes).map(Value::Opaque)
+        }
+        Value::Text(text) if from.is_text() && to.is_citext() => {
+            let text = to_string(Value::Text(text), from, LogicalType::Text, context, kind)?;
+            Ok(match text {
+                Value::Text(text) => Value::Opaque(text.into_bytes()),
+                other => other,
+            })
         }
         _ => Err(no_cast(from, LogicalType::Opaque(to), kind)),
     }

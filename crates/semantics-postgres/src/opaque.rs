@@ -137,7 +137,7 @@ fn label(opaque: OpaqueType, is_known: bool, text: &str) -> Result<Vec<u8>, Valu
     if is_known {
         return Ok(text.as_bytes().to_vec());
     }
-    let name = opaque.enumeration().map(|own| own.name.as_str());
+    let name = opaque.named().map(|own| own.name.as_str());
     Err(ValueError::new(
         SqlState::INVALID_TEXT_REPRESENTATION,
         format!(
@@ -242,8 +242,9 @@ impl OpaqueForms {
     /// # Errors
     /// Nobody was asked.
     pub fn assigned(&self, opaque: OpaqueType, bytes: Vec<u8>) -> Result<Vec<u8>, ValueError> {
-        // No value is empty: it stands for one that is not known yet.
-        match self.wanted.is_some() && bytes.is_empty() {
+        // An empty one is a `citext`, which has no modifier, or stands for one that is not known
+        // yet.
+        match bytes.is_empty() {
             true => Ok(bytes),
             false => self.read_binary(opaque, &bytes),
         }

@@ -27,8 +27,9 @@ pub struct FinisherKind {
     /// The version of the rules by which the database sorts texts. Empty: it has none, or the
     /// server does not tell.
     pub collation_version: String,
-    /// Enumerations of users, with the numbers that they have in the server.
-    pub enums: Vec<OpaqueType>,
+    /// Enumerations of users, and types of extensions, with the numbers that they have in the
+    /// server.
+    pub named_types: Vec<OpaqueType>,
     /// Extensions of PostgreSQL's own that the database has.
     pub extensions: Vec<Extension>,
     /// Those of the schemas of both that the session looks names up in, in their order.

@@ -39,8 +39,8 @@ pub use dialect::postgres::objects::{Objects, may_fetch, may_name_objects};
 pub use dialect::postgres::{catalogue, ddl};
 pub use schema::{
     ASKED, ASKED_OF_CHANGED, Answer, CHECKED, CatalogueFacts, Column, ColumnCheck, ColumnChecks,
-    ColumnGroup, ColumnType, DeclaredColumn, DeclaredKey, EXTENSIONS, Enums, Extension,
-    FinisherFacts, Guard, GuardsDue, ProtectedColumn, QUERIES, RelationKind, Schema, SchemaError,
+    ColumnGroup, ColumnType, DeclaredColumn, DeclaredKey, EXTENSIONS, Extension, FinisherFacts,
+    Guard, GuardsDue, NamedTypes, ProtectedColumn, QUERIES, RelationKind, Schema, SchemaError,
     SealedForm, SeenColumns, ServerType, SessionFacts, Shared, Table, TemporaryNames, answers_of,
     changed_of, fingerprint_of, names_text,
 };

@@ -13,10 +13,10 @@ use crate::{ColumnId, Mode};
 pub(crate) mod build;
 pub(crate) mod cells;
 mod checks;
-mod enums;
 mod extensions;
 mod groups;
 mod guards;
+mod named_types;
 mod session;
 mod shared;
 pub(crate) mod views;
@@ -27,10 +27,10 @@ pub use crate::dialect::postgres::queries::{
 };
 pub use build::SeenColumns;
 pub use checks::{ColumnCheck, ColumnChecks};
-pub use enums::Enums;
 pub use extensions::{Extension, Extensions};
 pub use groups::ColumnGroup;
 pub use guards::{Guard, GuardsDue};
+pub use named_types::NamedTypes;
 pub use session::{SessionFacts, TemporaryNames};
 pub use shared::Shared;
 
@@ -314,8 +314,8 @@ pub struct CatalogueFacts {
     pub binary_texts: Vec<ColumnId>,
     /// Protected texts and bytes that are declared `LONGTEXT` and `LONGBLOB`, before MySQL.
     pub long: Vec<ColumnId>,
-    /// Enumerations of users.
-    pub enums: Enums,
+    /// Enumerations of users, and types of extensions.
+    pub named_types: NamedTypes,
     /// Groups of protected columns.
     pub groups: Vec<ColumnGroup>,
     /// Tables that are partitioned, by their numbers (PostgreSQL).

@@ -57,7 +57,7 @@ pub fn kind(finishers: &Finishers) -> FinisherKind {
         ctype: "C".to_owned(),
         icu_locale: String::new(),
         collation_version: String::new(),
-        enums: Vec::new(),
+        named_types: Vec::new(),
         extensions: Vec::new(),
         search_path: Vec::new(),
     }

@@ -205,7 +205,7 @@ struct FinisherSettings {
 impl FinisherSettings {
     fn kind_of(&self, schema: &Schema) -> Arc<FinisherKind> {
         Arc::new(FinisherKind {
-            enums: schema.catalogue.enums.all().collect(),
+            named_types: schema.catalogue.named_types.all().collect(),
             extensions: schema.catalogue.finisher.extensions.all.clone(),
             search_path: searched(schema).cloned().collect(),
             ..FinisherKind::clone(&self.kind)
@@ -216,7 +216,11 @@ impl FinisherSettings {
 impl FinisherKind {
     /// Whether a database with this schema needs no other.
     fn is_of(&self, schema: &Schema) -> bool {
-        schema.catalogue.enums.all().eq(self.enums.iter().copied())
+        schema
+            .catalogue
+            .named_types
+            .all()
+            .eq(self.named_types.iter().copied())
             && schema.catalogue.finisher.extensions.all == self.extensions
             && searched(schema).eq(&self.search_path)
     }
@@ -225,9 +229,9 @@ impl FinisherKind {
 /// Schemas of the search path in which the finisher has something.
 fn searched(schema: &Schema) -> impl Iterator<Item = &String> {
     let extensions = &schema.catalogue.finisher.extensions.all;
-    let enums = &schema.catalogue.enums;
+    let types = &schema.catalogue.named_types;
     let has = move |name: &&String| {
-        extensions.iter().any(|own| own.schema == **name) || enums.has_in(name)
+        extensions.iter().any(|own| own.schema == **name) || types.has_in(name)
     };
     schema.search_path.iter().filter(has)
 }
@@ -313,7 +317,7 @@ impl Settings {
             ctype: fact("ctype"),
             icu_locale: fact("icu_locale"),
             collation_version: fact("collation_version"),
-            enums: Vec::new(),
+            named_types: Vec::new(),
             extensions: Vec::new(),
             search_path: Vec::new(),
         };

@@ -1,8 +1,12 @@
 //! Constants and parameters of a statement, and whether they fit a column.
 
-use column_value::{EnumType, LogicalType, OpaqueType, Value as Constantly};
+use column_value::{
+    ExtensionType, LogicalType, NamedKind, NamedType, OpaqueType, Value as Constantly,
+};
 use semantics_postgres::{TextContext, ValueText};
-use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, Interval, UnaryOperator, Value};
+use sqlparser::ast::{
+    ArrayElemTypeDef, BinaryOperator, CastKind, DataType, Expr, Interval, UnaryOperator, Value,
+};
 use sqlstate::SqlState;
 
 use crate::{Literal, ProtectedColumn, Purpose, Refusal, Source};
@@ -237,8 +241,9 @@ impl Constant {
         if let (T::Opaque(cast), T::Opaque(own)) = (cast, logical) {
             // The limits of the column are put to it afterwards. Bits are varying ones, too.
             let is_same = |cast: OpaqueType| {
-                let names = [cast, own].map(|of| of.enumeration().map(|of| (&of.schema, &of.name)));
-                names[0].is_some() && names[0] == names[1]
+                let names = [cast, own].map(|of| of.named().map(|of| (&of.schema, &of.name)));
+                let are_same = names[0].is_some() && names[0] == names[1];
+                are_same && cast.is_array() == own.is_array()
             };
             return cast == own.unlimited()
                 || is_same(cast)
@@ -368,13 +373,27 @@ pub(crate) fn logical_type(data_type: &DataType) -> Option<LogicalType> {
         && schema.quote_style.is_some()
         && schema.value != "pg_catalog"
     {
-        // The name of an enumeration, as it is spelled in statements: only its column knows more.
-        let own = EnumType {
-            schema: schema.value.clone(),
-            name: own.value.clone(),
-            known: None,
-        };
-        return OpaqueType::met_enum(&own).map(LogicalType::Opaque);
+        // A type without a fixed number, as it is spelled in statements: only its column knows
+        // more.
+        let extension = ExtensionType::of_name(&own.value).map(NamedKind::Extension);
+        let mut kinds = extension.into_iter().chain([NamedKind::Enumeration]);
+        let met = kinds.find_map(|kind| {
+            OpaqueType::met(&NamedType {
+                schema: schema.value.clone(),
+                name: own.value.clone(),
+                kind,
+                known: None,
+            })
+        });
+        return met.map(LogicalType::Opaque);
+    }
+    if let DataType::Array(
+        ArrayElemTypeDef::SquareBracket(element, _) | ArrayElemTypeDef::Qualified(element, _),
+    ) = data_type
+        && let Some(LogicalType::Opaque(own)) = logical_type(element)
+        && own.named().is_some()
+    {
+        return Some(LogicalType::Opaque(own.array()));
     }
     let text = data_type.to_string().to_ascii_lowercase();
     match text.as_str() {

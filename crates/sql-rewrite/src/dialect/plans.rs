@@ -8,7 +8,7 @@ use sqlparser::ast::Statement;
 use super::lexeme::Part;
 use super::mysql;
 use super::postgres::utility::Planner;
-use super::postgres::{catalogue, ddl, effects, enums, objects, utility};
+use super::postgres::{catalogue, ddl, effects, named_types, objects, utility};
 use crate::{Dialect, Effects, Plan, Refusal, Schema};
 
 impl Dialect {
@@ -19,7 +19,7 @@ impl Dialect {
         schema: &Schema,
     ) -> Cow<'s, Statement> {
         match self {
-            Self::Postgres => enums::spelled(statement, schema),
+            Self::Postgres => named_types::spelled(statement, schema),
             _ => Cow::Borrowed(statement),
         }
     }
@@ -32,7 +32,7 @@ impl Dialect {
         schema: &Schema,
     ) -> Result<(), Refusal> {
         match self {
-            Self::Postgres => enums::check_change(statement, words, schema),
+            Self::Postgres => named_types::check_change(statement, words, schema),
             _ => Ok(()),
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{
-    Answer, Column, ColumnChecks, Enums, ProtectedColumn, QUERIES, RelationKind, Schema,
+    Answer, Column, ColumnChecks, NamedTypes, ProtectedColumn, QUERIES, RelationKind, Schema,
     SchemaError, SessionFacts, Table, views,
 };
 use crate::dialect::lexeme::{lower, names_word};
@@ -71,7 +71,7 @@ impl Schema {
     ) -> (Self, Vec<SchemaError>) {
         assert_eq!(answers.len(), QUERIES.len(), "an answer to each query");
         let mut building = Building::new(rules);
-        building.schema.catalogue.enums = Enums::read(&answers[10]);
+        building.schema.catalogue.named_types = NamedTypes::read(&answers[10]);
         building.read_relations(&answers[1]);
         building.read_columns(&answers[2]);
         building.read_parents(&answers[4]);
@@ -268,7 +268,7 @@ impl<'a> Building<'a> {
                 }
             }
         }
-        let logical = self.schema.catalogue.enums.of_rule(rule.logical);
+        let logical = self.schema.catalogue.named_types.of_rule(rule.logical);
         if logical.is_none() {
             self.miss_type(name, column, rule.logical);
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::{Answer, LogicalType, Place, parse_default, text};
 use crate::dialect::postgres::table_checks;
-use crate::schema::Enums;
+use crate::schema::NamedTypes;
 use crate::schema::cells::{number, numbers, truth};
 use sql_plan::{DEFAULT_SCHEMA, Draws};
 
@@ -187,7 +187,7 @@ impl Facts {
             })
             .filter(|(oid, _)| !children.contains(oid))
             .collect();
-        let enums = Enums::read(&answers[10]);
+        let types = NamedTypes::read(&answers[10]);
         for row in &answers[2] {
             let (relation, in_table): (u32, i16) = (number(row, 0), number(row, 1));
             let Some((table, has_triggers)) = tables.get(&relation) else {
@@ -207,7 +207,7 @@ impl Facts {
             let place = (table.clone(), text(row, 2));
             let found = Found {
                 number: in_table.unsigned_abs(),
-                type_name: match enums.printed(&printed) {
+                type_name: match types.printed(&printed) {
                     Some(own) => own.to_string(),
                     None => printed,
                 },

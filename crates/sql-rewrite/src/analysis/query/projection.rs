@@ -165,7 +165,7 @@ impl Analysis<'_> {
         let sealed = found.ok().and_then(|found| found.sealed);
         let is_label = sealed.is_some_and(|column| {
             let opaque = self.column(column).logical.opaque();
-            opaque.is_some_and(|opaque| !opaque.has_hidden_text() && opaque.enumeration().is_some())
+            opaque.is_some_and(|opaque| !opaque.has_hidden_text() && opaque.named().is_some())
         });
         if is_label {
             let inner = std::mem::replace(&mut **inner, Expr::Tuple(Vec::new()));

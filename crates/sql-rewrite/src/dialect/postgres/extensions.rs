@@ -19,13 +19,29 @@ struct Supplied {
     operators: &'static str,
 }
 
-const SUPPLIED: [Supplied; 4] = [
+const SUPPLIED: [Supplied; 6] = [
+    Supplied {
+        name: "citext",
+        pure: "citext max min regexp_match regexp_matches regexp_replace regexp_split_to_array \
+               regexp_split_to_table replace split_part strpos translate",
+        of_chance: "",
+        operators: "!~ !~* !~~ !~~* < <= <> = > >= ~ ~* ~<=~ ~<~ ~>=~ ~>~ ~~ ~~*",
+    },
     Supplied {
         name: "fuzzystrmatch",
         pure: "daitch_mokotoff difference dmetaphone dmetaphone_alt levenshtein \
                levenshtein_less_equal metaphone soundex text_soundex",
         of_chance: "",
         operators: "",
+    },
+    Supplied {
+        name: "hstore",
+        pure: "akeys avals defined delete each exist exists_all exists_any fetchval hs_concat \
+               hs_contained hs_contains hstore hstore_to_array hstore_to_json \
+               hstore_to_json_loose hstore_to_jsonb hstore_to_jsonb_loose hstore_to_matrix \
+               isdefined isexists skeys slice slice_array svals tconvert",
+        of_chance: "",
+        operators: "#<# #<=# #= #># #>=# %# %% - -> <> <@ = ? ?& ?| @> ||",
     },
     Supplied {
         name: "pg_trgm",
@@ -139,7 +155,7 @@ mod tests {
         SELECT DISTINCT p.proname::text FROM pg_proc p
         JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid
         JOIN pg_extension e ON d.deptype = 'e' AND e.oid = d.refobjid
-        WHERE e.extname = $1 AND NOT p.proretset AND p.provolatile";
+        WHERE e.extname = $1 AND p.provolatile";
 
     const OPERATORS: &str = "
         SELECT DISTINCT o.oprname::text FROM pg_operator o

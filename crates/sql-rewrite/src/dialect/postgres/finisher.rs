@@ -17,7 +17,7 @@ use sqlparser::ast::{
 use super::names::{SYSTEM_COLUMNS, builtin, folded, is_built_in, split};
 use super::pure_functions::{OF_CHANCE, is_pure};
 use super::text_search::{self, count};
-use super::{enums, extensions, parse};
+use super::{extensions, named_types, parse};
 use crate::analysis::Constant;
 use crate::dialect::marks;
 use crate::sampled::is_of_numbers;
@@ -236,7 +236,7 @@ impl Check<'_> {
     fn function(&self, name: &ObjectName, arguments: usize) -> Result<(), Refusal> {
         let is_known = builtin(name).is_some_and(|name| {
             (is_pure(&name) || OF_CHANCE.contains(&name.as_str()))
-                && !(name == "pg_typeof" && enums::are_named_otherwise(self.schema))
+                && !(name == "pg_typeof" && named_types::are_named_otherwise(self.schema))
                 && !self.schema.catalogue.finisher.shadows.contains(&name)
         });
         let is_of_extension = || {
@@ -259,7 +259,7 @@ impl Check<'_> {
     }
 
     fn data_type(&self, data_type: &DataType) -> Result<(), Refusal> {
-        if enums::is_known(data_type, self.schema) {
+        if named_types::is_known(data_type, self.schema) {
             return Ok(());
         }
         let name = data_type.to_string().to_ascii_lowercase();

@@ -32,7 +32,7 @@ impl Building<'_> {
     fn note_type(&mut self, row: &[Option<String>], number_in_table: i16) {
         let printed = text(row, 5);
         let name = match printed.contains(['.', '"']) {
-            true => self.schema.catalogue.enums.sql_name(&printed),
+            true => self.schema.catalogue.named_types.sql_name(&printed),
             false => Some(printed).filter(|name| !name.is_empty()),
         };
         let Some(name) = name else {

@@ -230,7 +230,7 @@ fn type_number(logical: LogicalType) -> String {
         LogicalType::TimestampTz(_) => "timestamptz",
         LogicalType::Uuid => "uuid",
         LogicalType::Json => "json",
-        LogicalType::Opaque(opaque) if opaque.enumeration().is_some() => {
+        LogicalType::Opaque(opaque) if opaque.named().is_some() => {
             return format!("'{}'::pg_catalog.oid", opaque.oid());
         }
         LogicalType::Opaque(opaque) => &opaque.catalogue_name(),

@@ -11,7 +11,7 @@ use super::{
     put_found_schema, put_schema, refusal, refuse_named, refuse_table_as, reshaping, subject_of,
     written,
 };
-use crate::dialect::postgres::enums;
+use crate::dialect::postgres::named_types;
 use crate::dialect::postgres::names::{folded, split};
 use crate::{
     Column, Literal, Plan, ProtectedColumn, Refusal, RelationKind, Schema, ServerType, Table,
@@ -398,7 +398,7 @@ pub(super) fn check_default(
 
 /// The logical type of a type in DDL; None for one that cannot be protected.
 pub(super) fn logical_of(data_type: &DataType, schema: &Schema) -> Option<LogicalType> {
-    if let Some(own) = enums::of_type(data_type, schema) {
+    if let Some(own) = named_types::of_type(data_type, schema) {
         return Some(LogicalType::Opaque(own));
     }
     let text = data_type.to_string().to_lowercase();

@@ -17,6 +17,8 @@ note = { type = "text" }
 born = { type = "date", mode = "order" }
 fee = { type = "numeric(6,2)", default = "0" }
 since = { type = "timestamp", default = "CURRENT_TIMESTAMP" }
+badge = { type = "integer", mode = "equality" }
+chief = { type = "integer", mode = "equality", domain = "person" }
 
 [columns.visits]
 person = { type = "integer", mode = "equality", domain = "person" }
@@ -382,6 +384,40 @@ fn columns_are_added_and_dropped() {
     passes("ALTER TABLE plain ADD COLUMN c text DEFAULT 'x'");
     passes("DROP TABLE people");
     passes("TRUNCATE people");
+}
+
+#[test]
+fn a_column_is_added_with_its_key() {
+    becomes(
+        "ALTER TABLE people ADD COLUMN badge int CONSTRAINT own UNIQUE",
+        "ALTER TABLE \"public\".people ADD COLUMN badge BYTEA CONSTRAINT own UNIQUE",
+    );
+    becomes(
+        "ALTER TABLE people ADD badge int PRIMARY KEY",
+        "ALTER TABLE \"public\".people ADD badge BYTEA PRIMARY KEY",
+    );
+    becomes(
+        "ALTER TABLE people ADD COLUMN chief int REFERENCES people (id) ON DELETE SET NULL",
+        "ALTER TABLE \"public\".people ADD COLUMN chief BYTEA REFERENCES \"public\".people(id) \
+         ON DELETE SET NULL",
+    );
+    becomes(
+        "ALTER TABLE people ADD COLUMN chief int UNIQUE REFERENCES people",
+        "ALTER TABLE \"public\".people ADD COLUMN chief BYTEA UNIQUE \
+         REFERENCES \"public\".people",
+    );
+    refused(
+        "ALTER TABLE people ADD COLUMN fee numeric(6,2) UNIQUE",
+        "a key needs equality",
+    );
+    refused(
+        "ALTER TABLE people ADD COLUMN badge int REFERENCES people (id)",
+        "foreign key to people",
+    );
+    refused(
+        "ALTER TABLE people ADD COLUMN chief int REFERENCES plain (a)",
+        "foreign key to plain",
+    );
 }
 
 #[test]

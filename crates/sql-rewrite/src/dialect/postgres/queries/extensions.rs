@@ -1,8 +1,11 @@
 //! The query on extensions whose functions the finisher can evaluate.
 
 /// Extensions: schema, version, and a digest of what they have, by which the finisher knows that
-/// its own is the same. Then names of their functions and operators that others have, too, but not
-/// `<->` of btree_gist: it takes no texts, so it is never meant where that of pg_trgm could be.
+/// its own is the same. Then names of their functions and operators that others have, too. Not
+/// those for types of users that no value becomes by itself, which nothing that the finisher knows
+/// is: for a constant without a type the server prefers the type of the other operand, and `text`
+/// (PostgreSQL, "Type Conversion"). Nor `<->` of btree_gist: it takes no texts, so it is never
+/// meant where that of pg_trgm could be.
 ///
 /// A digest depends on the search path, by which types are printed.
 pub const EXTENSIONS: &str = "\
@@ -30,6 +33,14 @@ SELECT 'extension', e.extname::pg_catalog.text, n.nspname::pg_catalog.text, e.ex
                WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_operator'::pg_catalog.regclass
                  AND o.oid OPERATOR(pg_catalog.=) d.objid
                UNION ALL
+              SELECT pg_catalog.concat_ws(' ', pg_catalog.format_type(c.castsource, NULL),
+                                          pg_catalog.format_type(c.casttarget, NULL),
+                                          c.castcontext, c.castmethod, p.proname)
+                FROM pg_catalog.pg_cast c
+                LEFT JOIN pg_catalog.pg_proc p ON p.oid OPERATOR(pg_catalog.=) c.castfunc
+               WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_cast'::pg_catalog.regclass
+                 AND c.oid OPERATOR(pg_catalog.=) d.objid
+               UNION ALL
               SELECT pg_catalog.concat_ws(' ', t.dictname, t.dictinitoption)
                 FROM pg_catalog.pg_ts_dict t
                WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_ts_dict'::pg_catalog.regclass
@@ -39,7 +50,8 @@ SELECT 'extension', e.extname::pg_catalog.text, n.nspname::pg_catalog.text, e.ex
           AND d.refobjid OPERATOR(pg_catalog.=) e.oid
           AND d.deptype OPERATOR(pg_catalog.=) 'e') AS own
  WHERE e.extname
-     OPERATOR(pg_catalog.=) ANY ('{fuzzystrmatch,pg_trgm,pgcrypto,unaccent}'::pg_catalog.name[])
+     OPERATOR(pg_catalog.=) ANY ('{citext,fuzzystrmatch,hstore,pg_trgm,pgcrypto,unaccent}'
+                                 ::pg_catalog.name[])
 UNION ALL
 SELECT DISTINCT 'clash', other.name, NULL, NULL, NULL
   FROM pg_catalog.pg_extension e
@@ -48,20 +60,22 @@ SELECT DISTINCT 'clash', other.name, NULL, NULL, NULL
    AND d.refobjid OPERATOR(pg_catalog.=) e.oid
    AND d.deptype OPERATOR(pg_catalog.=) 'e'
  CROSS JOIN LATERAL (
-       SELECT p.proname::pg_catalog.text AS name, p.oid AS own, q.oid AS other, d.classid
+       SELECT p.proname::pg_catalog.text AS name, p.oid AS own, q.oid AS other, d.classid,
+              q.proargtypes::pg_catalog.oid[] AS taken
          FROM pg_catalog.pg_proc p
          JOIN pg_catalog.pg_proc q ON q.proname OPERATOR(pg_catalog.=) p.proname
         WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
           AND p.oid OPERATOR(pg_catalog.=) d.objid
        UNION ALL
-       SELECT o.oprname::pg_catalog.text, o.oid, q.oid, d.classid
+       SELECT o.oprname::pg_catalog.text, o.oid, q.oid, d.classid, ARRAY[q.oprleft, q.oprright]
          FROM pg_catalog.pg_operator o
          JOIN pg_catalog.pg_operator q ON q.oprname OPERATOR(pg_catalog.=) o.oprname
         WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_operator'::pg_catalog.regclass
           AND o.oid OPERATOR(pg_catalog.=) d.objid
       ) AS other
  WHERE e.extname
-     OPERATOR(pg_catalog.=) ANY ('{fuzzystrmatch,pg_trgm,pgcrypto,unaccent}'::pg_catalog.name[])
+     OPERATOR(pg_catalog.=) ANY ('{citext,fuzzystrmatch,hstore,pg_trgm,pgcrypto,unaccent}'
+                                 ::pg_catalog.name[])
    AND other.other OPERATOR(pg_catalog.>=) '16384'::pg_catalog.oid
    AND NOT EXISTS (
        SELECT 1
@@ -70,7 +84,25 @@ SELECT DISTINCT 'clash', other.name, NULL, NULL, NULL
         WHERE m.classid OPERATOR(pg_catalog.=) other.classid
           AND m.objid OPERATOR(pg_catalog.=) other.other
           AND m.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass
-          AND (x.oid OPERATOR(pg_catalog.=) e.oid
-               OR x.extname OPERATOR(pg_catalog.=) 'btree_gist'::pg_catalog.name)
+          AND x.extname OPERATOR(pg_catalog.=)
+              ANY ('{btree_gist,citext,fuzzystrmatch,hstore,pg_trgm,pgcrypto,unaccent}'
+                   ::pg_catalog.name[])
           AND m.deptype OPERATOR(pg_catalog.=) 'e')
+   AND NOT EXISTS (
+       SELECT 1
+         FROM pg_catalog.pg_type own
+         JOIN pg_catalog.pg_type t
+           ON t.oid OPERATOR(pg_catalog.=)
+              CASE WHEN own.typelem OPERATOR(pg_catalog.=) '0'::pg_catalog.oid THEN own.oid
+                   ELSE own.typelem END
+        WHERE own.oid OPERATOR(pg_catalog.=) ANY (other.taken)
+          AND t.oid OPERATOR(pg_catalog.>=) '16384'::pg_catalog.oid
+          AND t.typtype OPERATOR(pg_catalog.=) 'b'::pg_catalog.\"char\"
+          AND NOT t.typispreferred
+          AND t.typname OPERATOR(pg_catalog.<>) ALL ('{citext,hstore}'::pg_catalog.name[])
+          AND NOT EXISTS (
+              SELECT 1
+                FROM pg_catalog.pg_cast c
+               WHERE c.casttarget OPERATOR(pg_catalog.=) t.oid
+                 AND c.castcontext OPERATOR(pg_catalog.=) 'i'::pg_catalog.\"char\"))
  ORDER BY 1, 2";

@@ -1,4 +1,5 @@
-//! Enumerations of users.
+//! Types that have no fixed number: enumerations of users, and types of PostgreSQL's own
+//! extensions.
 //!
 //! A rule names one; its number in `pg_type` and its labels are those of the database at hand. A
 //! type is copied freely, so each that was met is remembered as long as the process runs.
@@ -8,30 +9,87 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use super::{Base, Limits};
 
-/// An enumeration.
+/// A type that has no fixed number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct EnumType {
-    /// The schema that it is in.
+pub struct NamedType {
+    /// The schema that it is in. Empty in the rule of a type of an extension, which a database has
+    /// once at most.
     pub schema: String,
     /// Its name.
     pub name: String,
+    /// What it is.
+    pub kind: NamedKind,
     /// What it is in a database. None: that is not known, as in a rule.
-    pub known: Option<KnownEnum>,
+    pub known: Option<KnownType>,
 }
 
-/// An enumeration in a database.
+/// What such a type is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NamedKind {
+    /// An enumeration of users.
+    Enumeration,
+    /// The type of the extension of its name.
+    Extension(ExtensionType),
+}
+
+/// A type of one of PostgreSQL's own extensions, which has the extension's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ExtensionType {
+    /// Texts that are compared without regard to case. Values are sent as their texts.
+    Citext,
+    /// Keys with texts.
+    Hstore,
+}
+
+/// Numbers of types that PostgreSQL has none of (its own begin with 16): they stand in sealed
+/// values for types without a fixed number, and for their arrays.
+const SEALED_HSTORE: [u32; 2] = [1, 2];
+const SEALED_CITEXT: [u32; 2] = [3, 4];
+/// `anyenum`, and `anyarray`.
+const SEALED_ENUM: [u32; 2] = [3500, 2277];
+
+impl ExtensionType {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Citext, Self::Hstore];
+
+    /// The name of the type and of its extension.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Citext => "citext",
+            Self::Hstore => "hstore",
+        }
+    }
+
+    /// The type of a name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|own| own.name() == name)
+    }
+}
+
+impl NamedKind {
+    /// What stands in sealed values for the type, and for its arrays.
+    pub(super) fn sealed_numbers(self) -> [u32; 2] {
+        match self {
+            Self::Enumeration => SEALED_ENUM,
+            Self::Extension(ExtensionType::Citext) => SEALED_CITEXT,
+            Self::Extension(ExtensionType::Hstore) => SEALED_HSTORE,
+        }
+    }
+}
+
+/// A type in a database.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct KnownEnum {
+pub struct KnownType {
     /// Its number in `pg_type`.
     pub oid: u32,
     /// The number of its array type.
     pub array_oid: u32,
-    /// Its labels, in their order.
+    /// The labels of an enumeration, in their order.
     pub labels: Vec<String>,
 }
 
 /// How many are remembered.
-const ENUMS_MAX: usize = 16_384;
+const TYPES_MAX: usize = 16_384;
 /// Bytes that are remembered of their names and labels.
 const SIZE_MAX: usize = 16 << 20;
 /// Bytes of a name or label at most (`NAMEDATALEN` less one).
@@ -40,8 +98,8 @@ const NAME_SIZE_MAX: usize = 63;
 /// Those that were met.
 #[derive(Default)]
 struct Known {
-    all: Vec<&'static (EnumType, Base)>,
-    places: HashMap<&'static EnumType, usize>,
+    all: Vec<&'static (NamedType, Base)>,
+    places: HashMap<&'static NamedType, usize>,
     /// The last that was met with a number, or whose array has it.
     numbers: HashMap<u32, usize>,
     size: usize,
@@ -53,8 +111,8 @@ fn known() -> RwLockReadGuard<'static, Option<Known>> {
     KNOWN.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The enumeration of a place.
-pub(super) fn at(place: usize) -> Option<&'static (EnumType, Base)> {
+/// The type of a place.
+pub(super) fn at(place: usize) -> Option<&'static (NamedType, Base)> {
     known().as_ref()?.all.get(place).copied()
 }
 
@@ -63,37 +121,33 @@ pub(super) fn of_oid(oid: u32) -> Option<usize> {
     known().as_ref()?.numbers.get(&oid).copied()
 }
 
-/// The place of an enumeration that was met before.
-pub(super) fn met(enumeration: &EnumType) -> Option<usize> {
-    known().as_ref()?.places.get(enumeration).copied()
+/// The place of a type that was met before.
+pub(super) fn met(own: &NamedType) -> Option<usize> {
+    known().as_ref()?.places.get(own).copied()
 }
 
-/// The place of an enumeration, which is remembered. None: there are too many.
-pub(super) fn place(enumeration: EnumType) -> Option<usize> {
-    let met = known().as_ref().and_then(|known| known.find(&enumeration));
+/// The place of a type, which is remembered. None: there are too many.
+pub(super) fn place(own: NamedType) -> Option<usize> {
+    let met = known().as_ref().and_then(|known| known.find(&own));
     if met.is_some() {
         return met;
     }
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-    known.get_or_insert_default().add(enumeration)
+    known.get_or_insert_default().add(own)
 }
 
 impl Known {
     /// The place of one that was met last with its number.
-    fn find(&self, enumeration: &EnumType) -> Option<usize> {
-        let place = *self.places.get(enumeration)?;
-        let is_last = |own: &KnownEnum| self.numbers.get(&own.oid) == Some(&place);
-        enumeration
-            .known
-            .as_ref()
-            .is_none_or(is_last)
-            .then_some(place)
+    fn find(&self, named: &NamedType) -> Option<usize> {
+        let place = *self.places.get(named)?;
+        let is_last = |own: &KnownType| self.numbers.get(&own.oid) == Some(&place);
+        named.known.as_ref().is_none_or(is_last).then_some(place)
     }
 
-    fn add(&mut self, enumeration: EnumType) -> Option<usize> {
-        let place = match self.places.get(&enumeration) {
+    fn add(&mut self, named: NamedType) -> Option<usize> {
+        let place = match self.places.get(&named) {
             Some(place) => *place,
-            None => self.remember(enumeration)?,
+            None => self.remember(named)?,
         };
         if let Some(own) = &self.all[place].0.known {
             self.numbers.insert(own.oid, place);
@@ -102,44 +156,50 @@ impl Known {
         Some(place)
     }
 
-    fn remember(&mut self, enumeration: EnumType) -> Option<usize> {
-        let labels = enumeration.known.iter().flat_map(|own| &own.labels);
+    fn remember(&mut self, named: NamedType) -> Option<usize> {
+        let labels = named.known.iter().flat_map(|own| &own.labels);
         let sizes = labels.map(String::len).sum::<usize>();
-        let size = self.size + sizes + enumeration.schema.len() + enumeration.name.len();
-        if self.all.len() == ENUMS_MAX || size > SIZE_MAX {
+        let size = self.size + sizes + named.schema.len() + named.name.len();
+        if self.all.len() == TYPES_MAX || size > SIZE_MAX {
             return None;
         }
         self.size = size;
         let place = self.all.len();
-        let base = base(&enumeration);
-        let own: &'static (EnumType, Base) = Box::leak(Box::new((enumeration, base)));
+        let base = base(&named);
+        let own: &'static (NamedType, Base) = Box::leak(Box::new((named, base)));
         self.all.push(own);
         self.places.insert(&own.0, place);
         Some(place)
     }
 }
 
-fn base(enumeration: &EnumType) -> Base {
-    let known = enumeration.known.as_ref();
-    let named: &'static str = enumeration.name.clone().leak();
+fn base(own: &NamedType) -> Base {
+    let known = own.known.as_ref();
+    let name: &'static str = own.name.clone().leak();
     Base {
-        name: written(enumeration).leak(),
-        others: vec![named].leak(),
+        name: written(own).leak(),
+        others: vec![name].leak(),
         oid: known.map_or(0, |own| own.oid),
         array_oid: known.map_or(0, |own| own.array_oid),
-        size: 4,
+        size: match own.kind {
+            NamedKind::Enumeration => 4,
+            NamedKind::Extension(_) => -1,
+        },
         limits: Limits::None,
         is_alone: true,
     }
 }
 
-/// `enum public.mood`
-fn written(enumeration: &EnumType) -> String {
+/// `enum public.mood`, `hstore`
+fn written(own: &NamedType) -> String {
+    if let NamedKind::Extension(own) = own.kind {
+        return own.name().to_owned();
+    }
     let part = |name: &str| match is_bare(name) {
         true => name.to_owned(),
         false => quoted(name),
     };
-    let (schema, name) = (part(&enumeration.schema), part(&enumeration.name));
+    let (schema, name) = (part(&own.schema), part(&own.name));
     format!("enum {schema}.{name}")
 }
 
@@ -154,14 +214,23 @@ fn is_bare(name: &str) -> bool {
     !name.is_empty() && name.chars().all(is_part)
 }
 
-/// Reads `enum mood`, with a schema before the name if it is not `public`.
-pub(super) fn read(text: &str) -> Option<EnumType> {
-    EnumType::parse(text.trim().strip_prefix("enum ")?.trim_start())
+/// Reads `enum mood`, with a schema before the name if it is not `public`, or `hstore`.
+pub(super) fn read(text: &str) -> Option<NamedType> {
+    let text = text.trim();
+    match ExtensionType::of_name(&text.to_ascii_lowercase()) {
+        Some(own) => Some(NamedType {
+            schema: String::new(),
+            name: own.name().to_owned(),
+            kind: NamedKind::Extension(own),
+            known: None,
+        }),
+        None => NamedType::parse(text.strip_prefix("enum ")?.trim_start()),
+    }
 }
 
-impl EnumType {
-    /// Reads its name, in double quotes if it has other characters than letters and digits, with a
-    /// schema before it if it is not in `public`.
+impl NamedType {
+    /// Reads the name of an enumeration, in double quotes if it has other characters than letters
+    /// and digits, with a schema before it if it is not in `public`.
     pub fn parse(text: &str) -> Option<Self> {
         let (first, rest) = read_name(text)?;
         let (schema, name) = match rest.strip_prefix('.') {
@@ -175,12 +244,12 @@ impl EnumType {
             let is_named = !name.is_empty() && name.len() <= NAME_SIZE_MAX;
             is_named && !name.contains('\0')
         });
-        let enumeration = EnumType {
+        are_names.then_some(NamedType {
             schema,
             name,
+            kind: NamedKind::Enumeration,
             known: None,
-        };
-        are_names.then_some(enumeration)
+        })
     }
 }
 
@@ -220,6 +289,11 @@ mod tests {
             assert_eq!((own.schema.as_str(), own.name.as_str()), (schema, name));
             assert_eq!(read(&written(&own)), Some(own), "{text}");
         }
+        for own in ExtensionType::ALL {
+            let read = read(own.name()).expect("a type of an extension");
+            assert_eq!(read.kind, NamedKind::Extension(own));
+            assert_eq!(written(&read), own.name());
+        }
     }
 
     #[test]
@@ -235,6 +309,7 @@ mod tests {
             "enum \"a",
             "enum \"\"",
             "mood",
+            "own.hstore",
             &long,
         ] {
             assert_eq!(read(text), None, "{text}");
@@ -243,10 +318,11 @@ mod tests {
 
     #[test]
     fn a_number_means_what_was_met_last_with_it() {
-        let own = |name: &str, labels: &[&str]| EnumType {
+        let own = |name: &str, labels: &[&str]| NamedType {
             schema: "public".to_owned(),
             name: name.to_owned(),
-            known: Some(KnownEnum {
+            kind: NamedKind::Enumeration,
+            known: Some(KnownType {
                 oid: 4_000_000_000,
                 array_oid: 4_000_000_001,
                 labels: labels.iter().map(|label| (*label).to_owned()).collect(),
