@@ -24,7 +24,9 @@ const SKIPPED: i32 = 77;
 /// them.
 const ON_DEMAND: &[&str] = &[
     "mysql-go-gorm",
+    "mysql-go-tpc",
     "mysql-java",
+    "mysql-rust-mappers",
     "mysql-wordpress",
     "postgres-java-hibernate",
     "postgres-library-java",

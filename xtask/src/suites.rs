@@ -6,6 +6,7 @@ mod cluster;
 mod debian;
 mod differences;
 mod django;
+mod mariadb;
 mod modes;
 mod postgres;
 mod programs;

@@ -99,7 +99,10 @@ pub fn stored_within(
             let number = number::read(digits(given, logical)?, logical)?;
             number::decimal(&number, limits)
         }
-        LogicalType::Double => number::double(digits(given, logical)?),
+        LogicalType::Double => {
+            let is_number = matches!(given, Given::Number(_));
+            number::double(digits(given, logical)?, is_number)
+        }
         LogicalType::Varchar(Some(letters)) => varchar(text_of(given, logical)?, letters),
         // Blanks at the end are no part of it.
         LogicalType::Char(letters) => {

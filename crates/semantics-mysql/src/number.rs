@@ -72,17 +72,31 @@ pub fn check_compared(
     }
 }
 
-/// A floating-point number of the digits of a constant.
-pub fn double(text: &str) -> Result<Value, ValueError> {
+/// A floating-point number of the digits of a constant, with or without an exponent: drivers write
+/// `4.5e0`. `is_number` says that it stands without quotes.
+pub fn double(text: &str, is_number: bool) -> Result<Value, ValueError> {
     let logical = LogicalType::Double;
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let is_plain = unsigned.starts_with(|own: char| own.is_ascii_digit())
-        && unsigned.ends_with(|own: char| own.is_ascii_digit())
-        && unsigned
+    let (digits, exponent) = match unsigned.split_once(['e', 'E']) {
+        Some((digits, exponent)) => (digits, Some(exponent)),
+        None => (unsigned, None),
+    };
+    let is_plain = digits.starts_with(|own: char| own.is_ascii_digit())
+        && digits.ends_with(|own: char| own.is_ascii_digit())
+        && digits
             .bytes()
             .all(|own| own.is_ascii_digit() || own == b'.');
-    let number = text.parse::<f64>().ok().filter(|own| own.is_finite());
-    match number.filter(|_| is_plain) {
+    let is_exponent = exponent.is_none_or(|own| {
+        let own = own.strip_prefix(['-', '+']).unwrap_or(own);
+        !own.is_empty() && own.bytes().all(|own| own.is_ascii_digit())
+    });
+    let number = text.parse::<f64>().ok().filter(|own| {
+        // Whether the server takes what is too small for zero is not relied upon.
+        own.is_finite() && (*own != 0.0 || digits.bytes().all(|own| matches!(own, b'0' | b'.')))
+    });
+    match number.filter(|_| is_plain && is_exponent) {
+        // To the server the sign is an operator, which makes no minus zero.
+        Some(0.0) if is_number => Ok(Value::Float(0.0)),
         Some(number) => Ok(Value::Float(number)),
         None => Err(not_understood(logical)),
     }

@@ -1,16 +1,20 @@
-//! Django's own tests of its mapper: with the server itself, and through the proxy with every
-//! column protected that can be. No part of Django is in the repository.
+//! Django's own tests of its mapper, on PostgreSQL or MariaDB: with the server itself, and through
+//! the proxy with every column protected that can be. No part of Django is in the repository.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::Context;
+use clap::ValueEnum;
 use serde::Deserialize;
 
+use super::differences::Found;
+use super::mariadb;
+use super::modes::judge;
 use super::python::{Environment, Source};
-use super::servers::{Proxy, Server};
+use super::servers::{Proxy, Server, Upstream};
 use crate::built;
 use crate::command::read;
 use crate::workspace;
@@ -20,7 +24,7 @@ const SOURCE: Source = Source {
     version: "5.2.8",
     sha256: "23254866a5bb9a2cfa6004e8b809ec6246eba4b58a7589bc2772f1bcc8456c7f",
 };
-const DRIVER: &str = "psycopg[binary]==3.3.9";
+const DRIVERS: [&str; 2] = ["psycopg[binary]==3.3.9", "PyMySQL==1.2.4"];
 /// The folder with our settings for Django.
 const SETTINGS: &str = "xtask/suites/django";
 /// The suites: all about what the mapper asks of a database.
@@ -32,6 +36,19 @@ const SUITES: &str = "aggregation aggregation_regress annotations basic bulk_cre
     ordering postgres_tests prefetch_related queries raw_query reverse_lookup select_for_update \
     select_related string_lookup timezones transactions update xor_lookups";
 
+/// Those that are not only about PostgreSQL, on MariaDB.
+const MARIADB_SUITES: &str = "aggregation basic delete expressions lookup ordering queries \
+    transactions update";
+/// The differences on MariaDB that have a reason.
+const MARIADB_LIST: &str = "xtask/suites/django-mariadb-differences.toml";
+
+/// A product whose tests of Django's can run.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+enum Product {
+    Postgres,
+    Mariadb,
+}
+
 /// What to run.
 #[derive(clap::Args)]
 pub struct Options {
@@ -40,9 +57,15 @@ pub struct Options {
     /// Insert many rows by VALUES, and not by UNNEST as this version of Django does.
     #[arg(long)]
     values: bool,
-    /// The folder of PostgreSQL's programs.
-    #[arg(long, default_value = "/usr/lib/postgresql/15/bin")]
-    programs: PathBuf,
+    /// The server.
+    #[arg(long, value_enum, default_value = "postgres")]
+    server: Product,
+    /// The folder of the server's programs, where Debian does not have it.
+    #[arg(long)]
+    programs: Option<PathBuf>,
+    /// Take what the server itself did, and the rules, from the last run.
+    #[arg(long)]
+    keep_direct: bool,
 }
 
 /// A line of the file of outcomes.
@@ -71,65 +94,144 @@ struct Run {
 /// Runs the tests both ways, and prints what differs.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     let built = built::build()?;
-    let work = workspace::target_folder()?.join("suites-django");
+    let home = workspace::target_folder()?.join("suites-django");
+    let work = home.join(options.server.name());
     fs::create_dir_all(&work)?;
-    let python = fetch(&work)?.python();
-    let suites: Vec<&str> = match options.suites.as_slice() {
-        [] => SUITES.split_whitespace().collect(),
+    let python = fetch(&home)?.python();
+    let suites = match options.suites.as_slice() {
+        [] => options.server.suites(),
         some => some.iter().map(String::as_str).collect(),
     };
     let folder = tempfile::tempdir()?;
-    let settings = ["max_locks_per_transaction=256"];
-    let server = Server::start(&options.programs, folder.path(), &settings)?;
+    let server = Running::start(options, folder.path())?;
     for database in ["one", "other"] {
-        server.sql("postgres", &format!("CREATE DATABASE {database}"))?;
+        server.sql(&format!("CREATE DATABASE {database}"))?;
     }
-    // These databases stay, so that rules can be made of them.
-    let environment = [("STRONGROOM_VALUES", if options.values { "1" } else { "0" })];
+    let values = if options.values { "1" } else { "0" };
     let tests = Tests {
         python: &python,
+        home: &home,
         work: &work,
         suites: &suites,
-        environment,
+        environment: [
+            ("STRONGROOM_VALUES", values),
+            ("STRONGROOM_SERVER", options.server.name()),
+        ],
     };
-    let direct = tests.run(server.port, "direct", true)?;
-    let rules = rules(&built.program, &server)?;
-    let proxy = Proxy::start(&built.program, &server, folder.path(), &rules)?;
+    let upstream = server.upstream();
+    let kept = work.join("rules.toml");
+    let direct = match options.keep_direct {
+        true => tests.read("direct")?,
+        false => {
+            // These databases stay, so that rules can be made of them.
+            let direct = tests.run(upstream.port, "direct", true)?;
+            fs::write(&kept, server.rules(&built.program)?)?;
+            direct
+        }
+    };
+    let rules = fs::read_to_string(&kept)?;
+    let proxy = Proxy::start(&built.program, &upstream, folder.path(), &rules)?;
     for name in ["test_one", "test_other"] {
-        server.sql("postgres", &format!("DROP DATABASE IF EXISTS {name}"))?;
+        server.sql(&format!("DROP DATABASE IF EXISTS {name}"))?;
     }
     let through = tests.run(proxy.port, "proxy", false)?;
-    report(&direct, &through);
     println!("all outcomes: {}", work.display());
-    Ok(())
+    let (ran, found) = report(&direct, &through);
+    match options.server {
+        Product::Postgres => Ok(()),
+        Product::Mariadb => judge(&work, MARIADB_LIST, SOURCE.version, &ran, &found),
+    }
 }
 
-/// Downloads Django and its driver, unless that was done already.
+impl Product {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Postgres => "postgres",
+            Self::Mariadb => "mariadb",
+        }
+    }
+
+    fn suites(self) -> Vec<&'static str> {
+        let suites = match self {
+            Self::Postgres => SUITES,
+            Self::Mariadb => MARIADB_SUITES,
+        };
+        suites.split_whitespace().collect()
+    }
+}
+
+/// A server of one of the products.
+enum Running {
+    Postgres(Server),
+    Mariadb(mariadb::Server),
+}
+
+impl Running {
+    fn start(options: &Options, folder: &Path) -> anyhow::Result<Self> {
+        let programs = options.programs.as_deref();
+        Ok(match options.server {
+            Product::Postgres => {
+                let programs = programs.unwrap_or(Path::new("/usr/lib/postgresql/15/bin"));
+                let settings = ["max_locks_per_transaction=256"];
+                Self::Postgres(Server::start(programs, folder, &settings)?)
+            }
+            Product::Mariadb => {
+                let programs = programs.unwrap_or(Path::new("/usr/sbin"));
+                Self::Mariadb(mariadb::Server::start(programs, folder)?)
+            }
+        })
+    }
+
+    fn sql(&self, text: &str) -> anyhow::Result<()> {
+        match self {
+            Self::Postgres(server) => server.sql("postgres", text),
+            Self::Mariadb(server) => server.sql(text),
+        }
+    }
+
+    fn upstream(&self) -> Upstream {
+        match self {
+            Self::Postgres(server) => server.upstream(),
+            Self::Mariadb(server) => server.upstream(),
+        }
+    }
+
+    /// Rules for all that can be protected.
+    fn rules(&self, strongroom: &Path) -> anyhow::Result<String> {
+        let rules = match self {
+            Self::Postgres(server) => {
+                let url = format!("postgres://postgres@127.0.0.1:{}/test_one", server.port);
+                let suggest = ["columns", "suggest", "--all"];
+                let mut command = Command::new(strongroom);
+                read(command.args(suggest).env("STRONGROOM_DATABASE_URL", url))?
+            }
+            Self::Mariadb(server) => server.rules("test_one", &["test_one", "test_other"])?,
+        };
+        let lines = rules.lines().filter(|line| line.contains(" = { type = "));
+        println!("{} rules", lines.count());
+        Ok(rules)
+    }
+}
+
+/// Downloads Django and its drivers, unless that was done already.
 fn fetch(work: &Path) -> anyhow::Result<Environment> {
-    let content = format!("{} {} {DRIVER}", SOURCE.name, SOURCE.version);
+    let content = format!("{} {} {DRIVERS:?}", SOURCE.name, SOURCE.version);
     Environment::make(work, &content, |environment| {
         let archive = environment.source(work, &SOURCE)?;
-        environment.install(&[&archive.to_string_lossy(), DRIVER])
+        environment.install(&[&archive.to_string_lossy()])?;
+        environment.install(&DRIVERS)
     })
-}
-
-/// Rules for all that can be protected.
-fn rules(strongroom: &Path, server: &Server) -> anyhow::Result<String> {
-    let url = format!("postgres://postgres@127.0.0.1:{}/test_one", server.port);
-    let suggest = ["columns", "suggest", "--all"];
-    let mut command = Command::new(strongroom);
-    let rules = read(command.args(suggest).env("STRONGROOM_DATABASE_URL", url))?;
-    let lines = rules.lines().filter(|line| line.contains(" = { type = "));
-    println!("{} columns are protected", lines.count());
-    Ok(rules)
 }
 
 /// What is run.
 struct Tests<'a> {
     python: &'a Path,
+    /// Where Django is.
+    home: &'a Path,
+    /// Where logs and outcomes are left.
     work: &'a Path,
     suites: &'a [&'a str],
-    environment: [(&'static str, &'static str); 1],
+    environment: [(&'static str, &'static str); 2],
 }
 
 impl Tests<'_> {
@@ -141,7 +243,7 @@ impl Tests<'_> {
         let settings = std::env::current_dir()?.join(SETTINGS);
         let mut command = Command::new(self.python);
         command
-            .current_dir(self.work.join(format!("django-{}/tests", SOURCE.version)))
+            .current_dir(self.home.join(format!("django-{}/tests", SOURCE.version)))
             .args(["-W", "ignore", "runtests.py", "--settings"])
             .args(["strongroom_settings", "--parallel", "1", "--noinput"])
             .args(if keep { &["--keepdb"][..] } else { &[] })
@@ -155,6 +257,12 @@ impl Tests<'_> {
             .stdout(log.try_clone()?)
             .stderr(log);
         command.status().context("cannot start Django's tests")?;
+        self.read(name)
+    }
+
+    /// Reads the outcomes of a run.
+    fn read(&self, name: &str) -> anyhow::Result<Run> {
+        let outcomes = self.work.join(format!("{name}.json"));
         let text = fs::read_to_string(&outcomes).with_context(|| {
             format!("no test has run: see {name}.log in {}", self.work.display())
         })?;
@@ -187,8 +295,9 @@ impl Run {
     }
 }
 
-/// What differs.
-fn report(direct: &Run, through: &Run) {
+/// Prints what differs, and returns it with the suites that ran.
+fn report(direct: &Run, through: &Run) -> (BTreeSet<String>, Found) {
+    let (mut ran, mut found) = (BTreeSet::new(), Found::new());
     let passed = direct
         .tests
         .iter()
@@ -196,6 +305,18 @@ fn report(direct: &Run, through: &Run) {
     let mut same = 0;
     let (mut by_refusal, mut wrong) = (Vec::new(), Vec::new());
     for (test, _) in passed {
+        let (suite, name) = test.split_once('.').unwrap_or((test, ""));
+        ran.insert(suite.to_owned());
+        if through
+            .tests
+            .get(test)
+            .is_none_or(|line| line.outcome != "pass")
+        {
+            found
+                .entry(suite.to_owned())
+                .or_default()
+                .insert(name.to_owned());
+        }
         match through.tests.get(test) {
             Some(line) if line.outcome == "pass" => same += 1,
             Some(line) if line.refused.as_array().is_some_and(|all| !all.is_empty()) => {
@@ -228,4 +349,5 @@ fn report(direct: &Run, through: &Run) {
             text.lines().next().unwrap_or_default()
         );
     }
+    (ran, found)
 }

@@ -62,7 +62,7 @@ impl Mode {
             Mode::Rule => RULE,
             Mode::Table => RULES,
         };
-        let proxy = Proxy::start(strongroom, server, folder, rules)?;
+        let proxy = Proxy::start(strongroom, &server.upstream(), folder, rules)?;
         let port = proxy.port;
         Ok((Some(proxy), port))
     }

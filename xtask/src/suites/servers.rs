@@ -68,6 +68,15 @@ impl Server {
         read(&mut self.psql(port, database, text)).map(drop)
     }
 
+    /// What a proxy needs to know of it.
+    pub fn upstream(&self) -> Upstream {
+        Upstream {
+            port: self.port,
+            protocol: "postgres",
+            engine: "postgres",
+        }
+    }
+
     fn psql(&self, port: u16, database: &str, text: &str) -> Command {
         let mut command = Command::new(self.programs.join("psql"));
         let port = port.to_string();
@@ -85,6 +94,14 @@ impl Drop for Server {
     }
 }
 
+/// A server, as the configuration of a proxy names it.
+pub struct Upstream {
+    pub port: u16,
+    pub protocol: &'static str,
+    /// The finisher of this product.
+    pub engine: &'static str,
+}
+
 /// A proxy, which ends with this value.
 pub struct Proxy {
     child: Child,
@@ -95,17 +112,21 @@ impl Proxy {
     /// Starts one with a key of its own, and with `rules`, a text for its configuration.
     pub fn start(
         strongroom: &Path,
-        server: &Server,
+        server: &Upstream,
         folder: &Path,
         rules: &str,
     ) -> anyhow::Result<Self> {
         let port = free_port()?;
         let config = folder.join("strongroom.toml");
+        let Upstream {
+            port: upstream,
+            protocol,
+            engine,
+        } = server;
         let text = format!(
-            "[proxy]\nlisten = \"127.0.0.1:{port}\"\nupstream = \"127.0.0.1:{}\"\n\
-             [keys]\nfile = \"columns.key\"\n[finish]\nengine = \"postgres\"\n\
-             run_as = \"nobody\"\n{rules}",
-            server.port
+            "[proxy]\nprotocol = \"{protocol}\"\nlisten = \"127.0.0.1:{port}\"\n\
+             upstream = \"127.0.0.1:{upstream}\"\n[keys]\nfile = \"columns.key\"\n\
+             [finish]\nengine = \"{engine}\"\nrun_as = \"nobody\"\n{rules}"
         );
         fs::write(&config, text)?;
         let key = folder.join("columns.key");
@@ -151,11 +172,11 @@ fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
 }
 
-fn free_port() -> anyhow::Result<u16> {
+pub fn free_port() -> anyhow::Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
-fn await_that(is_so: impl Fn() -> bool) -> anyhow::Result<()> {
+pub fn await_that(is_so: impl Fn() -> bool) -> anyhow::Result<()> {
     let until = Instant::now() + START_WITHIN;
     while !is_so() {
         if Instant::now() > until {

@@ -57,7 +57,12 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     }
     let rules = rules(&built.program, &plain)?;
     let protected = server(options, &home("protected"))?;
-    let proxy = Proxy::start(&built.program, &protected, &home("protected"), &rules)?;
+    let proxy = Proxy::start(
+        &built.program,
+        &protected.upstream(),
+        &home("protected"),
+        &rules,
+    )?;
     script.fill(proxy.port, &[])?;
     let statements = work.join("statements.sql");
     fs::write(&statements, generated(options, &plain)?)?;

@@ -4,17 +4,24 @@ import json
 import os
 
 from django.db.backends import utils
-from django.db.backends.postgresql import compiler
 from django.test.runner import DiscoverRunner
 
 _OUTCOMES = os.environ["STRONGROOM_OUTCOMES"]
+_IS_MARIADB = os.environ["STRONGROOM_SERVER"] == "mariadb"
+
+if _IS_MARIADB:
+    import pymysql
+
+    # Django asks for mysqlclient of at least this version, and takes PyMySQL by this name.
+    pymysql.install_as_MySQLdb()
+    pymysql.version_info = (2, 2, 7, "final", 0)
 
 
 def _database(name):
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "django.db.backends." + ("mysql" if _IS_MARIADB else "postgresql"),
         "NAME": name,
-        "USER": "postgres",
+        "USER": "root" if _IS_MARIADB else "postgres",
         "HOST": "127.0.0.1",
         "PORT": os.environ["STRONGROOM_PORT"],
         "TEST": {"NAME": "test_" + name},
@@ -32,6 +39,15 @@ _statements = 0
 _refused = []
 
 
+def _refusal(error):
+    """The code and the message, if it is the proxy that refuses."""
+    if _IS_MARIADB:
+        code, message = (*error.args, "", "")[:2]
+        return [code, message] if str(message).startswith("strongroom: ") else None
+    code = getattr(error, "sqlstate", None)
+    return [code, str(error)] if code in ("0A000", "42601", "F0000", "XX001") else None
+
+
 def _counting(original):
     def execute(self, sql, params, *rest):
         global _statements
@@ -39,15 +55,17 @@ def _counting(original):
         try:
             return original(self, sql, params, *rest)
         except Exception as error:
-            cause = error.__cause__ or error
-            if getattr(cause, "sqlstate", None) in ("0A000", "42601", "F0000", "XX001"):
-                _refused.append([cause.sqlstate, str(cause), str(sql)[:2000]])
+            refusal = _refusal(error.__cause__ or error)
+            if refusal:
+                _refused.append([*refusal, str(sql)[:2000]])
             raise
 
     return execute
 
 
 if os.environ.get("STRONGROOM_VALUES") == "1":
+    from django.db.backends.postgresql import compiler
+
     # Rows are then inserted by VALUES, as Django does on other servers, and not by UNNEST.
     del compiler.SQLInsertCompiler.assemble_as_sql
 

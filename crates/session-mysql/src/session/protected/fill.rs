@@ -339,7 +339,11 @@ fn decimal(number: f64, logical: LogicalType, memory: &mut String) -> Option<Giv
         return None;
     }
     *memory = number.to_string();
-    Some(Given::Number(memory))
+    Some(match logical {
+        // It may be minus zero, which no number of a text is.
+        LogicalType::Double => Given::Text(memory),
+        _ => Given::Number(memory),
+    })
 }
 
 /// A date for a column of dates, and a moment for one of moments.

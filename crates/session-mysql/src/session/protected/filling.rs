@@ -3,6 +3,7 @@
 //! answer.
 
 mod answer;
+mod followed;
 mod question;
 mod writing;
 

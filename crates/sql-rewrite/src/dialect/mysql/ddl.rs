@@ -121,7 +121,7 @@ fn check_parts(
             column
                 .options
                 .iter()
-                .try_for_each(|own| check_option(&own.option))?;
+                .try_for_each(|own| check_option(&own.option, rules))?;
         }
     }
     for constraint in &create.constraints {
@@ -281,9 +281,9 @@ fn check_key(rule: &ProtectedColumn) -> Result<(), Refusal> {
     }
 }
 
-/// What a column without a rule may have: nothing that computes with other columns, or refers to
-/// other tables.
-fn check_option(option: &ColumnOption) -> Result<(), Refusal> {
+/// What a column without a rule may have: nothing that computes with protected columns, or refers
+/// to other tables.
+fn check_option(option: &ColumnOption, rules: &[&ProtectedColumn]) -> Result<(), Refusal> {
     let is_moment = |value: &Expr| {
         matches!(value, Expr::Function(function)
             if names::is_word(&function.name, "current_timestamp"))
@@ -306,6 +306,7 @@ fn check_option(option: &ColumnOption) -> Result<(), Refusal> {
         | ColumnOption::PrimaryKey(_) => true,
         ColumnOption::Default(value) => is_constant(value) || is_moment(value),
         ColumnOption::OnUpdate(value) => is_moment(value),
+        ColumnOption::Check(check) => return check_check(&check.expr, rules),
         ColumnOption::DialectSpecific(tokens) => {
             let word = tokens.iter().map(ToString::to_string).collect::<String>();
             word.eq_ignore_ascii_case("auto_increment") || word.eq_ignore_ascii_case("key")
@@ -316,9 +317,9 @@ fn check_option(option: &ColumnOption) -> Result<(), Refusal> {
         true => Ok(()),
         false => Err(unsupported(
             "a column of this form in a table with protected columns (a computed value, REFERENCES \
-             behind a column, CHECK behind a column)",
+             behind a column)",
         )
-        .with_hint("Write FOREIGN KEY or CHECK by itself, and leave out what is computed.")),
+        .with_hint("Write FOREIGN KEY by itself, and leave out what is computed.")),
     }
 }
 
@@ -379,17 +380,22 @@ fn reads_back(text: &str, create: &CreateTable, own: MySql) -> bool {
     super::parse::reads_back(&text, &statement, own)
 }
 
+/// A protected column whose name is a word of a text in small letters.
+fn named<'a>(text: &str, rules: &[&'a ProtectedColumn]) -> Option<&'a ProtectedColumn> {
+    let words: HashSet<&str> = text
+        .split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'))
+        .collect();
+    let mut rules = rules.iter();
+    rules
+        .find(|rule| words.contains(rule.column.as_str()))
+        .copied()
+}
+
 /// The columns of a key.
 fn check_columns(columns: &[IndexColumn], rules: &[&ProtectedColumn]) -> Result<(), Refusal> {
     columns.iter().try_for_each(|column| {
         let text = column.to_string().replace('`', "").to_ascii_lowercase();
-        let parts: HashSet<&str> = text
-            .split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'))
-            .collect();
-        match rules
-            .iter()
-            .find(|rule| parts.contains(rule.column.as_str()))
-        {
+        match named(&text, rules) {
             None => Ok(()),
             Some(rule) if text == rule.column => check_key(rule),
             Some(rule) => Err(refuse(format!(
@@ -409,17 +415,18 @@ fn check_constraint(
         TableConstraint::PrimaryKey(key) => check_columns(&key.columns, rules),
         TableConstraint::Unique(key) => check_columns(&key.columns, rules),
         TableConstraint::Index(key) => check_columns(&key.columns, rules),
-        TableConstraint::Check(check) => {
-            let text = check.expr.to_string().to_ascii_lowercase();
-            match rules.iter().find(|rule| text.contains(&rule.column)) {
-                None => Ok(()),
-                Some(rule) => Err(refuse(format!(
-                    "a check over {}.{}, which the server cannot read",
-                    rule.table, rule.column
-                ))),
-            }
-        }
+        TableConstraint::Check(check) => check_check(&check.expr, rules),
         _ => Err(unsupported("a constraint of this form")),
+    }
+}
+
+fn check_check(condition: &Expr, rules: &[&ProtectedColumn]) -> Result<(), Refusal> {
+    match named(&condition.to_string().to_ascii_lowercase(), rules) {
+        None => Ok(()),
+        Some(rule) => Err(refuse(format!(
+            "a check over {}.{}, which the server cannot read",
+            rule.table, rule.column
+        ))),
     }
 }
 

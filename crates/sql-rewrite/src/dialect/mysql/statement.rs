@@ -245,11 +245,31 @@ fn check_chains(text: &str, own: MySql) -> Result<usize, Refusal> {
 
 fn chain_of_lexemes(found: &[lexer::Lexeme]) -> usize {
     let (mut chain, mut longest, mut depth) = (0_usize, 0, 0_usize);
+    // How long the chain was before each CASE that is open, and how many parentheses were.
+    let mut cases: Vec<(usize, usize)> = Vec::new();
     for lexeme in found {
-        match (lexeme.kind, lexeme.value.as_str()) {
-            (Kind::Symbol, ",") if depth < 2 => chain = 0,
-            (Kind::Symbol, "(") => (chain, depth) = (chain + 1, depth + 1),
-            (Kind::Symbol, ")") => depth = depth.saturating_sub(1),
+        let word = match lexeme.kind {
+            Kind::Word => lower(&lexeme.value),
+            _ => String::new(),
+        };
+        let case = cases.last().filter(|(_, own)| *own == depth).copied();
+        match (lexeme.kind, lexeme.value.as_str(), word.as_str(), case) {
+            (Kind::Symbol, ",", ..) if depth < 2 => chain = 0,
+            (Kind::Symbol, "(", ..) => (chain, depth) = (chain + 1, depth + 1),
+            (Kind::Symbol, ")", ..) => {
+                depth = depth.saturating_sub(1);
+                cases.retain(|(_, own)| *own <= depth);
+            }
+            (_, _, "case", _) => {
+                cases.push((chain, depth));
+                chain += 1;
+            }
+            // The arms of a CASE lie beside each other.
+            (_, _, "when" | "then" | "else", Some((start, _))) => chain = start + 2,
+            (_, _, "end", Some((start, _))) => {
+                cases.pop();
+                chain = start + 2;
+            }
             _ => chain += 1,
         }
         longest = longest.max(chain);
@@ -332,4 +352,28 @@ pub fn may_name(text: &[u8], schema: &Schema) -> bool {
         .chain(lexer::RUNNING_FUNCTIONS);
     // A backslash may stand within a name: see `readings`.
     text.contains(&b'\\') || names.into_iter().any(is_in)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arms_of_a_case_are_beside_each_other_and_cases_within_it_are_not() {
+        let chain = |text: &str| check_chains(text, MySql::default());
+        let arms = "WHEN (id = 1) THEN 'a' ".repeat(3000);
+        let beside = format!("UPDATE t SET a = CASE {arms}ELSE NULL END WHERE id IN (1, 2)");
+        assert!(chain(&beside).is_ok());
+        let two = format!("UPDATE t SET a = (CASE {arms}END), b = CASE id {arms}END");
+        assert!(chain(&two).is_ok());
+        let within = format!(
+            "SELECT {}1{} FROM t",
+            "CASE WHEN 1 THEN (".repeat(600),
+            ") END".repeat(600)
+        );
+        assert!(chain(&within).is_err());
+        // What is no arm of the CASE begins nothing anew.
+        let other = format!("SELECT CASE ({}1", "+ 1 WHEN ".repeat(600));
+        assert!(chain(&other).is_err());
+    }
 }

@@ -191,7 +191,5 @@ fn key_text(
             _ => name.to_string(),
         });
     }
-    // A part of a key over a sealed value may be too long as a declared one.
-    let first_is_plain = key.columns.first().is_some_and(is_plain);
-    (!parts.is_empty() && first_is_plain).then(|| format!("{kind} ({})", parts.join(", ")))
+    (!parts.is_empty()).then(|| format!("{kind} ({})", parts.join(", ")))
 }

@@ -14,40 +14,14 @@ use super::super::fill::{self, Bound, Written, parameter};
 use super::super::settings::{Letters, Results, Settings};
 use super::super::statements::{ReadUnder, prepared_otherwise, tables_of};
 use super::super::values::Opened;
+use super::followed::{BEFORE_SETTINGS, READ_BY, of_session, settings, settings_of};
 use super::{Asked, Filling};
 use crate::finisher::{FinisherRequest, FinisherStatement};
 
 /// What stands between the settings of the session.
 const MARK: char = '\u{1f}';
-/// Settings that the finisher follows, behind the time and the zone.
-const SETTINGS: [&str; 16] = [
-    "sql_mode",
-    "character_set_client",
-    "character_set_results",
-    "collation_connection",
-    "div_precision_increment",
-    "group_concat_max_len",
-    "default_week_format",
-    "lc_time_names",
-    "max_sort_length",
-    "sql_select_limit",
-    "old_mode",
-    "sql_auto_is_null",
-    "default_regex_flags",
-    "max_recursive_iterations",
-    "max_allowed_packet",
-    "sql_safe_updates",
-];
-/// From 11.2 on: which collation a character set has.
-const SETTING_OF_1102: &str = "character_set_collations";
-/// Places of those that decide how a text is read.
-const READ_BY: [usize; 3] = [0, 1, 3];
-/// The longest value that a function makes in the finisher, in bytes.
-const VALUE_SIZE_MAX: u64 = 16 << 20;
 /// How many columns stand before those of the tables.
 pub(super) const COLUMNS_BEFORE: usize = 2;
-/// How many stand before them.
-const BEFORE_SETTINGS: usize = 4;
 /// Bytes of a statement that fills a table, beyond which the next begins.
 const STATEMENT_SIZE: usize = 256 << 10;
 /// Bytes that are got ready for a row, for each that was fetched.
@@ -108,23 +82,6 @@ pub(super) fn fetch(
 
 fn no_text(_: std::fmt::Error) -> StatementError {
     StatementError::defect("a text cannot be written")
-}
-
-/// Names of the settings that are asked of a server of this series.
-fn settings_of(series: u16) -> impl Iterator<Item = &'static str> {
-    let more = (series >= 1102).then_some(SETTING_OF_1102);
-    SETTINGS.into_iter().chain(more)
-}
-
-fn of_session(series: u16) -> String {
-    let mut parts = vec![
-        "UNIX_TIMESTAMP(NOW(6))".to_owned(),
-        "TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(), NOW())".to_owned(),
-        "@@time_zone".to_owned(),
-        "@@system_time_zone".to_owned(),
-    ];
-    parts.extend(settings_of(series).map(|name| format!("IFNULL(@@{name}, 'NULL')")));
-    format!("CAST(CONCAT_WS(0x1f, {}) AS BINARY)", parts.join(", "))
 }
 
 fn as_bytes(column: &FilledColumn) -> String {
@@ -433,69 +390,6 @@ impl<'a> Filler<'a> {
 }
 
 /// The statement that makes the settings of the finisher those of the session.
-fn settings(all: &[&str], query: &FinisherTables, series: u16) -> Result<String, StatementError> {
-    let zone = zone(all[2], all[3], all[1], query.uses_zone)?;
-    let mut text = format!("SET timestamp = {}, time_zone = '{zone}'", all[0]);
-    for (name, value) in settings_of(series).zip(&all[BEFORE_SETTINGS..]) {
-        let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
-        match (name, *value) {
-            ("sql_auto_is_null", "1" | "ON") => {
-                let message = "sql_auto_is_null in a session whose query the finisher answers";
-                return Err(StatementError::unsupported(message).hint("Set it to 0."));
-            }
-            ("sql_safe_updates", "1" | "ON") if query.write.is_some() => {
-                let message = "sql_safe_updates in a session whose write the finisher evaluates";
-                return Err(StatementError::unsupported(message).hint("Set it to 0."));
-            }
-            ("max_allowed_packet", value) => {
-                if !value.parse().is_ok_and(|size: u64| size >= VALUE_SIZE_MAX) {
-                    let message = "max_allowed_packet below 16 MiB in a session whose statement \
-                                   the finisher evaluates";
-                    let hint = "Set it to 16 MiB or more in the server's configuration.";
-                    return Err(StatementError::unsupported(message).hint(hint));
-                }
-            }
-            ("sql_auto_is_null" | "sql_safe_updates", _) => {}
-            (name, value) if value == "NULL" || (is_number && !value.is_empty()) => {
-                write!(text, ", {name} = {value}").map_err(no_text)?;
-            }
-            (name, value) => write!(text, ", {name} = '{value}'").map_err(no_text)?,
-        }
-    }
-    Ok(text)
-}
-
-/// The finisher's time zone. It has no tables of zones, and does not know that of the server's
-/// machine: it gets the present offset, where that is enough.
-fn zone(
-    own: &str,
-    of_system: &str,
-    offset_s: &str,
-    uses_zone: bool,
-) -> Result<String, StatementError> {
-    let own = match own {
-        "SYSTEM" => of_system,
-        own => own,
-    };
-    if own.starts_with(['+', '-']) {
-        return Ok(own.to_owned());
-    }
-    if ["UTC", "GMT", "Etc/UTC"].contains(&own) {
-        return Ok("+00:00".to_owned());
-    }
-    let offset_s: i64 = offset_s.parse().unwrap_or(1);
-    if uses_zone || offset_s % 60 != 0 {
-        return Err(StatementError::unsupported(format!(
-            "a query over TIMESTAMP columns, or of UNIX_TIMESTAMP, FROM_UNIXTIME or CONVERT_TZ, \
-             that the finisher evaluates in the time zone {own}"
-        ))
-        .hint("Set time_zone to an offset, as '+01:00', or use DATETIME."));
-    }
-    let sign = if offset_s < 0 { '-' } else { '+' };
-    let minutes = offset_s.abs() / 60;
-    Ok(format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60))
-}
-
 /// Writes a value as SQL.
 pub(super) fn put(form: &FilledForm, value: &[u8], out: &mut Bytes) -> Result<(), StatementError> {
     // Two digits for each byte, and what is around them.
@@ -581,18 +475,5 @@ mod tests {
                 "{form:?} {value:?}"
             );
         }
-    }
-
-    #[test]
-    fn zones_are_offsets_or_refused_where_that_is_not_enough() {
-        let of = |own, system, offset, uses| zone(own, system, offset, uses).ok();
-        assert_eq!(of("+02:00", "CET", "7200", true).as_deref(), Some("+02:00"));
-        assert_eq!(of("SYSTEM", "UTC", "0", true).as_deref(), Some("+00:00"));
-        let summer = of("SYSTEM", "CEST", "7200", false);
-        assert_eq!(summer.as_deref(), Some("+02:00"));
-        assert_eq!(of("SYSTEM", "CEST", "7200", true), None);
-        let west = of("America/St_Johns", "CET", "-12600", false);
-        assert_eq!(west.as_deref(), Some("-03:30"));
-        assert_eq!(of("Europe/Berlin", "CET", "3599", false), None);
     }
 }

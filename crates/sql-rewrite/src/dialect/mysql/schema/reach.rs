@@ -12,20 +12,72 @@ use crate::schema::Answer;
 use crate::schema::cells::text;
 
 /// A body as servers may read the words in it, in small letters.
-fn body(row: &[Option<String>], index: usize) -> String {
-    let text = text(row, index);
-    lower(&readings(&text).join("\n"))
+struct Body {
+    text: String,
+    words: HashSet<String>,
+    /// Whether it may reach any table: it cannot be read, runs texts, or calls what is not known.
+    is_open: bool,
+}
+
+impl Body {
+    fn new(text: &str, known: &HashSet<String>) -> Self {
+        let text = lower(&readings(text).join("\n"));
+        let words = text.split(|letter: char| !stands_in_word(letter));
+        Self {
+            words: words.map(str::to_owned).collect(),
+            is_open: text.is_empty() || runs_texts(&text) || calls_unseen(&text, known),
+            text,
+        }
+    }
+
+    /// As [`names_word`]: there are many names, and few bodies.
+    fn names(&self, word: &str) -> bool {
+        match word.chars().all(stands_in_word) {
+            true => !word.is_empty() && self.words.contains(word),
+            false => names_word(&self.text, word),
+        }
+    }
+
+    fn names_any(&self, words: &[String]) -> bool {
+        words.iter().any(|word| self.names(word))
+    }
+}
+
+fn stands_in_word(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_'
+}
+
+/// All that runs with the rights of others, by name.
+struct Bodies {
+    routines: Vec<(String, Body)>,
+    views: Vec<(Name, Body)>,
+    triggers: Vec<(Name, Body)>,
 }
 
 impl Builder {
     /// Notes views, routines and triggers that reach a protected table. Each may use the others.
     pub(super) fn reached_by(&mut self, views: &Answer, routines: &Answer, triggers: &Answer) {
         let known: HashSet<String> = routines.iter().map(|row| lower(&text(row, 0))).collect();
+        let body = |row: &[Option<String>], index| Body::new(&text(row, index), &known);
+        let bodies = Bodies {
+            routines: routines
+                .iter()
+                .map(|row| (text(row, 0), body(row, 1)))
+                .collect(),
+            views: views
+                .iter()
+                .map(|row| (self.name(row), body(row, 2)))
+                .collect(),
+            triggers: triggers
+                .iter()
+                .map(|row| (self.name(row), body(row, 2)))
+                .collect(),
+        };
         loop {
             let reaching = self.reaching();
-            self.routines(routines, views, &known);
-            self.triggers(triggers, &known);
-            self.views(views);
+            self.routines(&bodies);
+            self.triggers(&bodies.triggers);
+            self.views(&bodies.views);
             if self.reaching() == reaching {
                 return;
             }
@@ -44,22 +96,17 @@ impl Builder {
 
     /// Routines that name a protected table, a view of one, or run texts; and what calls those, or
     /// what the account does not see. A body that it may not see may do all of it.
-    fn routines(&mut self, answer: &Answer, views: &Answer, known: &HashSet<String>) {
-        let bodies: Vec<(String, String)> = answer
-            .iter()
-            .map(|row| (text(row, 0), body(row, 1)))
-            .chain(views.iter().map(|row| (text(row, 1), body(row, 2))))
-            .collect();
-        let views: Vec<String> = views.iter().map(|row| text(row, 1)).collect();
+    fn routines(&mut self, bodies: &Bodies) {
+        let Bodies {
+            routines, views, ..
+        } = bodies;
         let mut marked = self.marked();
         let mut found: Vec<String> = Vec::new();
         loop {
             let before = found.len();
-            for (name, body) in &bodies {
-                let is_suspect = body.is_empty()
-                    || marked.iter().any(|word| names_word(body, word))
-                    || runs_texts(body)
-                    || calls_unseen(body, known);
+            let all = routines.iter().map(|(name, body)| (name, body));
+            for (name, body) in all.chain(views.iter().map(|((_, name), body)| (name, body))) {
+                let is_suspect = body.is_open || body.names_any(&marked);
                 if is_suspect && !found.contains(name) {
                     found.push(name.clone());
                     marked.push(lower(name));
@@ -69,21 +116,20 @@ impl Builder {
                 break;
             }
         }
-        found
-            .retain(|name| !views.contains(name) || answer.iter().any(|row| text(row, 0) == *name));
+        let is_view = |name: &String| views.iter().any(|((_, own), _)| own == name);
+        let is_routine = |name: &String| routines.iter().any(|(own, _)| own == name);
+        found.retain(|name| !is_view(name) || is_routine(name));
         self.schema.suspect_functions = found;
     }
 
     /// Views that show a protected table, or that the user may not read.
-    fn views(&mut self, answer: &Answer) {
+    fn views(&mut self, views: &[(Name, Body)]) {
         loop {
             let marked = self.marked();
             let mut is_done = true;
-            for row in answer {
-                let name = self.name(row);
-                let body = body(row, 2);
-                let shows = body.is_empty() || marked.iter().any(|word| names_word(&body, word));
-                if let Some(view) = self.schema.tables.get_mut(&name) {
+            for (name, body) in views {
+                let shows = body.text.is_empty() || body.names_any(&marked);
+                if let Some(view) = self.schema.tables.get_mut(name) {
                     is_done &= view.opaque || !shows;
                     view.opaque |= shows;
                     // What it shows in other cases is not known, either.
@@ -98,18 +144,10 @@ impl Builder {
 
     /// A table whose triggers reach a protected table is not written, nor is a protected one with
     /// triggers, which would see ciphertext.
-    fn triggers(&mut self, answer: &Answer, known: &HashSet<String>) {
-        let bodies: Vec<(Name, String)> = answer
-            .iter()
-            .map(|row| (self.name(row), body(row, 2)))
-            .collect();
+    fn triggers(&mut self, triggers: &[(Name, Body)]) {
         let marked = self.marked();
-        for (name, body) in &bodies {
-            let reaches = body.is_empty()
-                || marked.iter().any(|word| names_word(body, word))
-                || runs_texts(body)
-                || calls_unseen(body, known);
-            if reaches || self.is_protected(name) {
+        for (name, body) in triggers {
+            if body.is_open || body.names_any(&marked) || self.is_protected(name) {
                 self.close(
                     name,
                     "has triggers that see or may write protected columns: drop them at the server",
