@@ -27,6 +27,8 @@ const WRITES: &[&str] = &[
     "UPDATE person SET id = id + 100 WHERE name LIKE '%zebra'",
     "UPDATE person SET small = small * 30000 + 30000 WHERE name LIKE 'k%'",
     "UPDATE person SET name = REPEAT('x', 50) WHERE paid > 0",
+    "UPDATE person SET name = CONCAT(REPEAT(name, IF(id = 1, 1, 30)), '-') WHERE name LIKE 'k%'",
+    "UPDATE person SET small = IF(id = 1, 7, 40000) WHERE name LIKE 'k%' ORDER BY id",
     "UPDATE person SET id = 1 WHERE name LIKE '%zebra'",
     "UPDATE person SET big = 7 WHERE paid < 0",
     "DELETE FROM bill WHERE label LIKE '%car' AND total > 15",

@@ -456,6 +456,10 @@ fn settings(all: &[&str], query: &FinisherTables, series: u16) -> Result<String,
                 }
             }
             ("sql_auto_is_null" | "sql_safe_updates", _) => {}
+            // A table there has no transactions, and strictness would end with its first row.
+            ("sql_mode", value) if query.write.is_some() => {
+                write!(text, ", sql_mode = '{value},STRICT_ALL_TABLES'").map_err(no_text)?;
+            }
             (name, value) if value == "NULL" || (is_number && !value.is_empty()) => {
                 write!(text, ", {name} = {value}").map_err(no_text)?;
             }
