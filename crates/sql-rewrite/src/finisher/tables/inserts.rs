@@ -224,8 +224,8 @@ impl<'s> Inserted<'s> {
         let given = self.given.iter().position(|own| *own == column);
         given.map(Some).ok_or_else(|| {
             unsupported(
-                "ON DUPLICATE KEY UPDATE behind a query whose rows the server would number, in what \
-                 the finisher evaluates",
+                "ON DUPLICATE KEY UPDATE behind a query whose rows the server would number, in \
+                 what the finisher evaluates",
             )
             .with_hint("Give the column with AUTO_INCREMENT a value, or use two statements.")
         })

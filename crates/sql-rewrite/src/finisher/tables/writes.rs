@@ -133,8 +133,8 @@ impl<'s> Target<'s> {
         }
     }
 
-    /// How its rows are written: the index of the table, the columns that are fetched, and how often
-    /// the text names it.
+    /// How its rows are written: the index of the table, the columns that are fetched, and how
+    /// often the text names it.
     ///
     /// # Errors
     /// The server cannot compute a plain column.

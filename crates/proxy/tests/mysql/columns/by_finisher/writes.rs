@@ -141,8 +141,8 @@ fn refusals_say_why(lab: &mut Lab) {
             "one table",
         ),
         (
-            "UPDATE person p JOIN person q ON q.id = p.id + 1 SET p.note = q.code WHERE q.name LIKE \
-             'k%'",
+            "UPDATE person p JOIN person q ON q.id = p.id + 1 SET p.note = q.code WHERE q.name \
+             LIKE 'k%'",
             "itself",
         ),
         (
