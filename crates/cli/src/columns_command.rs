@@ -70,7 +70,8 @@ struct FileArgs {
 struct ExplainArgs {
     #[command(flatten)]
     file: FileArgs,
-    /// SQL statements, separated by semicolons, or a log of PostgreSQL with statements
+    /// SQL statements, separated by semicolons, or a log with statements: of PostgreSQL, or the
+    /// general or slow log of MySQL or MariaDB
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
 }

@@ -103,6 +103,70 @@ fn rules_are_checked_without_a_server() {
     );
 }
 
+/// Tables in clear.
+const PLAIN: &str = "CREATE DATABASE old;\n\
+    CREATE TABLE old.person (id INT AUTO_INCREMENT PRIMARY KEY, number BIGINT, name VARCHAR(20), \
+    code VARCHAR(9) COLLATE utf8mb4_bin, mail VARCHAR(30), born DATE, kind ENUM('a'), paid \
+    DECIMAL(10,2) DEFAULT 0, twice BIGINT AS (number * 2), age INT, UNIQUE KEY (code), KEY by_mail \
+    (mail), KEY (born)) DEFAULT CHARSET utf8mb4;\n\
+    CREATE TABLE old.card (pan BIGINT PRIMARY KEY, person INT, note TEXT, KEY (note(5)), FOREIGN \
+    KEY (person) REFERENCES old.person (id));\n\
+    CREATE TABLE old.use_of (pan BIGINT, at DATETIME(3), FOREIGN KEY uses_card (pan) REFERENCES \
+    old.card (pan));\n";
+
+#[test]
+fn rules_are_proposed_for_tables_in_clear() {
+    let brands = [Brand::MariaDb, Brand::MySql].into_iter();
+    for brand in brands.filter(|brand| brand.is_installed()) {
+        let server = MySql::start(brand, &[], &[], PLAIN);
+        let url = format!("mysql://root@127.0.0.1:{}/old", server.port());
+        let (folder, _) = configuration(RULES);
+        let log = folder.path().join("general.log");
+        let statements = "2026-11-27T10:00:00.1Z\t    8 Query\tSELECT number FROM person WHERE age \
+                          = 5 AND name = 'x'\n2026-11-27T10:00:01.1Z\t    8 Execute\tSELECT 1\n\
+                          2026-11-27T10:00:01.1Z\t    8 Prepare\tSELECT 1 FROM use_of WHERE \
+                          at > ?\n";
+        std::fs::write(&log, statements).expect("a file in the own folder");
+        let log = log.to_str().expect("a plain path");
+        let output = columns(&["suggest", "--queries", log, "--order"], Some(&url));
+        let said = text(&output.stdout);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        for wanted in [
+            "[columns.\"old.person\"]",
+            "# id: numbers rows (AUTO_INCREMENT)",
+            "# number: a generated column or the partitioning of the table would see ciphertext",
+            "name = { type = \"varchar(20)\" } # compared by =, which needs a finisher",
+            "code = { type = \"varchar(9)\", mode = \"equality\", collation = \"binary\" } # \
+             unique key code",
+            "# mail: is a text in key by_mail",
+            "born = { type = \"date\", mode = \"equality\" } # key born",
+            "# kind: has the type enum('a')",
+            "# paid: has a default",
+            "# twice: the server computes it",
+            "age = { type = \"integer\", mode = \"equality\" } # compared by =",
+            "# pan: is a key that is only a number",
+            "# note: key note has only a part of it",
+            "at = { type = \"timestamp(3)",
+            "mode = \"order\" } # bounds or sorting",
+        ] {
+            assert!(said.contains(wanted), "{wanted}: {said}");
+        }
+        let output = columns(&["suggest", "--all"], Some(&url));
+        let said = text(&output.stdout);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let shared = "pan = { type = \"bigint\", mode = \"equality\", domain = \"old_card_pan\" }";
+        assert_eq!(said.matches(shared).count(), 2, "{said}");
+        // What is proposed is a configuration that the same server would keep.
+        let rules = format!(
+            "[proxy]\nprotocol = \"mysql\"\nlisten = \"127.0.0.1:3307\"\n\
+                             upstream = \"127.0.0.1:3306\"\n{said}"
+        );
+        let (_folder, path) = configuration(&rules);
+        let output = columns(&["check", "--config", &path], None);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+}
+
 #[test]
 fn columns_and_statements_are_explained() {
     let (folder, path) = configuration(RULES);

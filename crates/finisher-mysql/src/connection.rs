@@ -215,15 +215,27 @@ impl Connection {
             return self.rows(size_max).await;
         };
         let said = self.next(WORD_SIZE_MAX).await?;
-        if said.first() == Some(&answer::ERR) {
-            return Ok(FinisherAnswer::Refused(said.to_vec()));
+        let mut warned = FinisherRows::default();
+        let (mut info, mut returned) = (Vec::new(), None);
+        let affected_rows;
+        match Start::read(&said).map_err(unreadable)? {
+            Start::Error => return Ok(FinisherAnswer::Refused(said.to_vec())),
+            Start::LocalFile(_) => return Err(Failure::Last(no_query())),
+            Start::Ok => {
+                let ok = OkPacket::read(&said, CAPABILITIES).map_err(unreadable)?;
+                warned.warning_count = ok.warnings;
+                affected_rows = ok.affected_rows;
+                info = ok.info.to_vec();
+                self.warnings(size_max, &mut warned).await?;
+            }
+            Start::Columns(count) => match self.rows_of(count, size_max).await? {
+                FinisherAnswer::Rows(rows) => {
+                    affected_rows = rows.rows.len() as u64;
+                    returned = Some(rows);
+                }
+                other => return Ok(other),
+            },
         }
-        let ok = OkPacket::read(&said, CAPABILITIES).map_err(unreadable)?;
-        let mut warned = FinisherRows {
-            warning_count: ok.warnings,
-            ..FinisherRows::default()
-        };
-        self.warnings(size_max, &mut warned).await?;
         self.execute(FILLING).await?;
         self.put(|out| write_text(kind::QUERY, read_back.as_bytes(), out));
         self.send().await?;
@@ -231,8 +243,9 @@ impl Connection {
             return Err(unreadable(Malformed));
         };
         Ok(FinisherAnswer::Changed(FinisherChanges {
-            affected_rows: ok.affected_rows,
-            info: ok.info.to_vec(),
+            affected_rows,
+            info,
+            returned,
             read: FinisherRows {
                 columns: read.columns,
                 rows: read.rows,
@@ -243,12 +256,16 @@ impl Connection {
 
     /// The rows of a query, with the warnings.
     async fn rows(&mut self, size_max: usize) -> Result<FinisherAnswer, Failure> {
+        match self.begin().await? {
+            Begun::Columns(count) => self.rows_of(count, size_max).await,
+            Begun::Refused(error) => Ok(FinisherAnswer::Refused(error)),
+            Begun::Ok => Err(Failure::Last(no_query())),
+        }
+    }
+
+    /// The rows behind the number of their columns, with the warnings.
+    async fn rows_of(&mut self, count: u64, size_max: usize) -> Result<FinisherAnswer, Failure> {
         let mut answer = FinisherRows::default();
-        let count = match self.begin().await? {
-            Begun::Columns(count) => count,
-            Begun::Refused(error) => return Ok(FinisherAnswer::Refused(error)),
-            Begun::Ok => return Err(Failure::Last(no_query())),
-        };
         for _ in 0..count {
             answer
                 .columns

@@ -87,6 +87,8 @@ pub struct FinisherChanges {
     pub affected_rows: u64,
     /// The text that says what was done.
     pub info: Vec<u8>,
+    /// The rows that the statement has returned, if it returns some.
+    pub returned: Option<FinisherRows>,
     /// Payloads of rows of the query that reads the changes, in `utf8mb4`, and warnings of the
     /// statement.
     pub read: FinisherRows,

@@ -189,8 +189,10 @@ pub struct FinisherTables {
     /// Whether the answer depends on the rules of the session's time zone for other moments than
     /// this one.
     pub uses_zone: bool,
-    /// What becomes of the rows that it changes. None: it is a query.
+    /// What becomes of the rows that it changes. None: it changes none.
     pub write: Option<FilledWrite>,
+    /// What becomes of the rows that it inserts. None: it inserts none.
+    pub insert: Option<FilledInsert>,
     /// The effects of the statement.
     pub effects: Effects,
 }
@@ -209,10 +211,42 @@ pub struct FilledWrite {
     pub is_unique: bool,
     /// Whether it deletes rows. Otherwise it updates them.
     pub deletes: bool,
+    /// Whether it returns rows, which the finisher gives.
+    pub returns: bool,
     /// Writes a row: takes its locator ([`Source::Locator`](crate::Source::Locator), by index in
     /// `key`) and new values ([`Source::Computed`](crate::Source::Computed), by index in
     /// `computed`).
     pub write: Translated,
+}
+
+/// How rows are inserted that a statement of the client has put into a table of the finisher.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FilledInsert {
+    /// The index of their table among [`FinisherTables::tables`].
+    pub table: usize,
+    /// The columns that get values, by index among its columns.
+    pub columns: Vec<usize>,
+    /// What becomes of rows that are there.
+    pub form: InsertForm,
+    /// Which of `columns` numbers rows, where it may not be left to the server: behind a query with
+    /// `ON DUPLICATE KEY UPDATE`, servers tell of no number that is given.
+    pub numbered: Option<usize>,
+    /// Inserts a row: takes its values ([`Source::Computed`](crate::Source::Computed), by index in
+    /// `columns`).
+    pub write: Translated,
+    /// The pieces of its template that are between the parentheses of the row.
+    pub row: std::ops::Range<usize>,
+}
+
+/// What an `INSERT` does with rows that are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InsertForm {
+    /// `INSERT`, also with `ON DUPLICATE KEY UPDATE`.
+    Insert,
+    /// `INSERT IGNORE`
+    Ignore,
+    /// `REPLACE`
+    Replace,
 }
 
 /// A temporary table and its rows.
@@ -227,8 +261,8 @@ pub struct FilledTable {
     /// Its columns; at least one. The table that is written has two more, which no text of a client
     /// can mean: [`Self::ROW`] and [`Self::CHANGED`].
     pub columns: Vec<FilledColumn>,
-    /// Fetches the rows that the statement may need.
-    pub fetch: Translated,
+    /// Fetches the rows that the statement may need. None: it needs none.
+    pub fetch: Option<Translated>,
     /// Fetches all rows: for values of parameters that cannot be written as constants. None: no
     /// parameter is sent.
     pub fetch_all: Option<Translated>,

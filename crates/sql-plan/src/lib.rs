@@ -24,9 +24,9 @@ pub use expression::{
     AggregateFunction, BinaryOperator, Expression, Literal, ScalarFunction, Source, UnaryOperator,
 };
 pub use finisher::{
-    Element, FetchedColumnPlan, FetchedRelation, FilledColumn, FilledForm, FilledTable,
-    FilledWrite, FinisherMerge, FinisherQuery, FinisherTables, FinisherWrite, InsertedColumn,
-    InsertedRows, MergeClause, Upsert,
+    Element, FetchedColumnPlan, FetchedRelation, FilledColumn, FilledForm, FilledInsert,
+    FilledTable, FilledWrite, FinisherMerge, FinisherQuery, FinisherTables, FinisherWrite,
+    InsertForm, InsertedColumn, InsertedRows, MergeClause, Upsert,
 };
 pub use plan::{
     Aggregate, Assignment, CopiedGroup, CopiedMember, Copy, CopyFormat, Current, Finish, GroupKey,

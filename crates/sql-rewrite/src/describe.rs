@@ -21,8 +21,13 @@ pub fn describe(plan: &Plan, schema: &Schema) -> String {
         }
         Plan::FinisherTables(plan) => {
             for table in &plan.tables {
-                describe_translated(&mut text, "fetch", &table.fetch, schema);
+                if let Some(fetch) = &table.fetch {
+                    describe_translated(&mut text, "fetch", fetch, schema);
+                }
                 line(&mut text, "table", &table.create);
+            }
+            if let Some(insert) = &plan.insert {
+                describe_translated(&mut text, "insert", &insert.write, schema);
             }
         }
         Plan::FinisherWrite(plan) => {

@@ -50,9 +50,9 @@ pub use verify::is_of_second_proof;
 use sql_plan::{
     Aggregate, AggregateFunction, Assignment, BinaryOperator, ColumnId, ColumnRule, CopiedGroup,
     CopiedMember, Copy, CopyFormat, Current, Effects, Expression, FilledColumn, FilledForm,
-    FilledTable, FilledWrite, Finish, FinisherMerge, FinisherQuery, FinisherTables, FinisherWrite,
-    Form, GroupKey, Hole, InsertedColumn, InsertedRows, Literal, LockKey, LockedColumn,
-    MergeClause, Mode, ObjectEffect, Output, OutputKind, ParameterType, Piece, Plan, Planned,
-    Purpose, ReadModifyWrite, Refusal, Rules, ScalarFunction, Sort, Source, Template,
-    TransactionEffect, Translated, UnaryOperator, Use,
+    FilledInsert, FilledTable, FilledWrite, Finish, FinisherMerge, FinisherQuery, FinisherTables,
+    FinisherWrite, Form, GroupKey, Hole, InsertForm, InsertedColumn, InsertedRows, Literal,
+    LockKey, LockedColumn, MergeClause, Mode, ObjectEffect, Output, OutputKind, ParameterType,
+    Piece, Plan, Planned, Purpose, ReadModifyWrite, Refusal, Rules, ScalarFunction, Sort, Source,
+    Template, TransactionEffect, Translated, UnaryOperator, Use,
 };

@@ -15,10 +15,12 @@ use sql_plan::{RulesError, few_values, parse_default};
 
 mod domains;
 mod facts;
+mod mysql;
 mod searched;
 
 use facts::Facts;
 pub use facts::QUERIES as SUGGEST_QUERIES;
+pub use mysql::{MYSQL_SUGGEST_QUERIES, MySqlServer, suggest_mysql};
 
 /// What the user wants.
 #[derive(Clone, Copy, Debug, Default)]

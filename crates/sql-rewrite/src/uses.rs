@@ -35,8 +35,11 @@ pub(crate) fn of_plan(plan: &Plan) -> BTreeSet<(ColumnId, Use)> {
         }
         Plan::FinisherTables(query) => {
             uses.extend(&query.effects.uses);
-            for table in &query.tables {
-                of_translated(&table.fetch, Use::Fetched, &mut uses);
+            for fetch in query.tables.iter().filter_map(|table| table.fetch.as_ref()) {
+                of_translated(fetch, Use::Fetched, &mut uses);
+            }
+            if let Some(insert) = &query.insert {
+                of_translated(&insert.write, Use::Returned, &mut uses);
             }
         }
         Plan::FinisherWrite(write) => {

@@ -22,6 +22,7 @@ mod computed;
 mod conflicts;
 mod copied;
 mod expression;
+mod filled_inserts;
 mod groups;
 mod information;
 mod inserted;

@@ -1,4 +1,4 @@
-//! `strongroom columns check` and `explain` before MySQL and MariaDB.
+//! `strongroom columns check`, `explain` and `suggest` before MySQL and MariaDB.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -32,8 +32,30 @@ pub fn are_known(path: &Path, parts: &Parts) -> anyhow::Result<bool> {
     Ok(errors.is_empty())
 }
 
+/// What a server has told of itself.
+pub struct ServerAnswers {
+    /// Answers to [`ASKED`].
+    pub answers: Vec<Answer>,
+    /// Answers to what else was asked.
+    pub more: Vec<Answer>,
+    /// How it reads texts.
+    pub own: MySql,
+    /// The current database.
+    pub database: Option<String>,
+}
+
 /// The schema of the server that is named. None: none is named.
 fn schema(parts: &Parts) -> anyhow::Result<Option<Schema>> {
+    let told = tell(parts, &[])?;
+    let built = told.map(|told| {
+        let database = told.database.as_deref();
+        build(&parts.columns, &told.answers, told.own, database)
+    });
+    Ok(built)
+}
+
+/// Asks the server that is named. None: none is named.
+pub fn tell(parts: &Parts, more: &[&str]) -> anyhow::Result<Option<ServerAnswers>> {
     let Ok(url) = std::env::var(DATABASE_URL) else {
         return Ok(None);
     };
@@ -64,10 +86,16 @@ fn schema(parts: &Parts) -> anyhow::Result<Option<Schema>> {
     let own = own
         .in_mode(setting(2).unwrap_or_default())
         .map(|(own, _)| own)?;
-    let answers: Result<Vec<Answer>, mysql::Error> =
-        ASKED.iter().map(|text| ask(&mut client, text)).collect();
-    let answers = answers.with_context(failed)?;
-    Ok(Some(build(&parts.columns, &answers, own, setting(3))))
+    let database = setting(3).map(str::to_owned);
+    let mut all = |texts: &[&str]| -> Result<Vec<Answer>, mysql::Error> {
+        texts.iter().map(|text| ask(&mut client, text)).collect()
+    };
+    Ok(Some(ServerAnswers {
+        answers: all(&ASKED).with_context(failed)?,
+        more: all(more).with_context(failed)?,
+        own,
+        database,
+    }))
 }
 
 /// Values as texts.
@@ -141,7 +169,10 @@ pub fn check(parts: &Parts) -> anyhow::Result<ExitCode> {
 /// is.
 pub fn schema_anyway(parts: &Parts) -> anyhow::Result<(Schema, bool)> {
     Ok(match schema(parts)? {
-        Some(schema) => (schema, true),
+        Some(mut schema) => {
+            schema.catalogue.finisher.is_there = parts.finish.is_some();
+            (schema, true)
+        }
         None => (build(&parts.columns, &[], MySql::default(), None), false),
     })
 }

@@ -1,7 +1,10 @@
-//! Reads the statements of a file: SQL, or a PostgreSQL log in any of its formats.
+//! Reads the statements of a file: SQL, a PostgreSQL log in any of its formats, or a general or
+//! slow log of MySQL or MariaDB.
 //!
 //! From a log, the statements that clients sent are taken, as logged by `log_statement` and
 //! `log_min_duration_statement`. Log entries for parse and bind would repeat them.
+
+mod mysql_log;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -77,7 +80,9 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<Sent>> {
 fn sent(text: String) -> anyhow::Result<Vec<Sent>> {
     let first = text.lines().find(|line| !line.trim().is_empty());
     let first = first.unwrap_or_default();
-    if first.starts_with('{') {
+    if mysql_log::is_log(&text) {
+        Ok(counted(mysql_log::statements(&text)))
+    } else if first.starts_with('{') {
         Ok(counted(of_json(&text)?))
     } else if is_csv(first) {
         Ok(counted(of_csv(&text)?))

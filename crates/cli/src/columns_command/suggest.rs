@@ -9,8 +9,11 @@ use anyhow::{Context, bail};
 use clap::Parser;
 use configuration::Parts;
 use sql_plan::{ColumnRule, Mode};
-use sql_rewrite::suggest::{self, Proposal, SUGGEST_QUERIES, Suggestion, Wishes};
+use sql_rewrite::suggest::{
+    self, MYSQL_SUGGEST_QUERIES, MySqlServer, Proposal, SUGGEST_QUERIES, Suggestion, Wishes,
+};
 
+use super::mysql;
 use super::queries;
 use super::server::{self, DATABASE_URL};
 
@@ -29,8 +32,9 @@ pub struct SuggestArgs {
     /// left out
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// SQL statements, separated by semicolons, or a log of PostgreSQL with statements: columns
-    /// that they search by equality get mode `equality`
+    /// SQL statements, separated by semicolons, or a log with statements (of PostgreSQL, or the
+    /// general or slow log of MySQL or MariaDB): columns that they search by equality get mode
+    /// `equality`
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
     /// Also keys that are only numbers, and keys of few values, although equality reveals these
@@ -48,6 +52,10 @@ pub fn run(args: &SuggestArgs) -> anyhow::Result<ExitCode> {
         Some(path) => configuration::read_toml(path)?,
         None => Parts::default(),
     };
+    let url = std::env::var(DATABASE_URL).unwrap_or_default();
+    if url.starts_with("mysql:") {
+        return run_before_mysql(args, &parts);
+    }
     let file = args.config.as_deref().unwrap_or(Path::new(""));
     let Some(mut client) = server::connect(file, &parts)? else {
         bail!("set {DATABASE_URL} to the server whose columns are to be protected");
@@ -57,20 +65,51 @@ pub fn run(args: &SuggestArgs) -> anyhow::Result<ExitCode> {
     for query in SUGGEST_QUERIES {
         more.push(proxy::rows_of(&client.simple_query(query)?));
     }
-    let sent = match &args.queries {
-        Some(path) => queries::read(path)?,
-        None => Vec::new(),
-    };
+    let sent = sent(args)?;
     let texts: Vec<&str> = sent.iter().map(|sent| sent.text.as_str()).collect();
-    let wishes = Wishes {
+    let suggestion = suggest::suggest(&answers, &more, &texts, &parts.columns, wishes(args));
+    tell(&suggestion)
+}
+
+fn run_before_mysql(args: &SuggestArgs, parts: &Parts) -> anyhow::Result<ExitCode> {
+    let Some(told) = mysql::tell(parts, &MYSQL_SUGGEST_QUERIES)? else {
+        bail!("set {DATABASE_URL} to the server whose columns are to be protected");
+    };
+    let server = MySqlServer {
+        answers: &told.answers,
+        more: &told.more,
+        own: told.own,
+        database: told.database.as_deref(),
+    };
+    let sent = sent(args)?;
+    let texts: Vec<&str> = sent.iter().map(|sent| sent.text.as_str()).collect();
+    tell(&suggest::suggest_mysql(
+        server,
+        &texts,
+        &parts.columns,
+        wishes(args),
+    ))
+}
+
+fn sent(args: &SuggestArgs) -> anyhow::Result<Vec<queries::Sent>> {
+    match &args.queries {
+        Some(path) => queries::read(path),
+        None => Ok(Vec::new()),
+    }
+}
+
+fn wishes(args: &SuggestArgs) -> Wishes {
+    Wishes {
         all: args.all,
         order: args.order,
-    };
-    let suggestion = suggest::suggest(&answers, &more, &texts, &parts.columns, wishes);
+    }
+}
+
+fn tell(suggestion: &Suggestion) -> anyhow::Result<ExitCode> {
     if suggestion.tables.is_empty() {
         bail!("the database has no table of a user");
     }
-    let text = text(&suggestion)?;
+    let text = text(suggestion)?;
     io::stdout().write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -139,6 +178,9 @@ fn rule_text(rule: &ColumnRule) -> anyhow::Result<String> {
     }
     if let Some(domain) = &rule.domain {
         write!(text, ", domain = {}", string(domain)?)?;
+    }
+    if let Some(collation) = &rule.collation {
+        write!(text, ", collation = {}", string(collation)?)?;
     }
     if let Some(default) = &rule.default {
         write!(text, ", default = {}", string(default)?)?;

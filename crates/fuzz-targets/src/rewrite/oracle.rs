@@ -115,8 +115,8 @@ fn sent(plan: &Plan) -> Vec<String> {
         Plan::Finish(finish) => vec![rendered(&finish.fetch)],
         Plan::Finisher(query) => vec![rendered(&query.fetch)],
         Plan::FinisherTables(query) => {
-            let tables = query.tables.iter();
-            tables.map(|table| rendered(&table.fetch)).collect()
+            let fetches = query.tables.iter().filter_map(|table| table.fetch.as_ref());
+            fetches.map(rendered).collect()
         }
         Plan::FinisherWrite(plan) => {
             let update = plan.upsert.as_ref().map(|upsert| &upsert.update);

@@ -11,7 +11,10 @@
 //! 2. Every parameter and constant of the text may meet a protected column in the finisher. So it
 //!    reaches the server sealed, or compared with a plain column by name.
 
+mod alone;
 mod created;
+mod inserts;
+pub(crate) mod public;
 mod writes;
 
 use std::ops::ControlFlow;
@@ -27,7 +30,8 @@ use crate::{
     DeclaredColumn, Dialect, Effects, FilledColumn, FilledForm, FilledTable, FinisherTables, Plan,
     Refusal, RelationKind, Schema, Source, Table, Translated, verify, walk,
 };
-use created::create;
+use created::{Role, create};
+use inserts::Inserted;
 use sql_plan::{refuse, unsupported};
 use writes::Target;
 
@@ -39,26 +43,25 @@ pub(crate) fn of_text(text: &str, schema: &Schema, own: MySql) -> Result<Plan, R
     let scanned = finisher::scan(text, own)?;
     let found = named(&scanned, schema)?;
     let tree = parse::any_tree(text, own);
-    let target = match scanned.verb {
-        Verb::Select => None,
-        Verb::Write => Some(Target::of(tree.as_ref(), &scanned, (schema, own))?),
-    };
+    let (target, inserted) = writes_of(tree.as_ref(), &scanned, (schema, own))?;
     let tree = tree.filter(|_| scanned.has_plain_conditions);
-    let mut written = None;
-    let mut tables = Vec::new();
+    let (mut written, mut put) = (None, None);
+    let mut tables: Vec<FilledTable> = Vec::new();
     let mut uses_zone = scanned.uses_zone;
     for (table, count) in found {
         let target = target.as_ref().filter(|own| own.table.oid == table.oid);
-        let columns = used(&scanned, (table, target), schema);
+        let inserted = inserted.as_ref().filter(|own| own.table.oid == table.oid);
+        let columns = used(&scanned, (table, target, inserted), schema);
         let filled = columns.iter().map(|index| column(table, *index, schema));
         let filled: Vec<FilledColumn> = filled.collect::<Result<_, _>>()?;
         uses_zone |= filled.iter().any(|one| one.form == FilledForm::Moment);
-        let conditions = match (&tree, count) {
-            (Some(tree), 1) => conditions_on(tree, table, schema),
-            _ => None,
-        };
+        let tree = tree.as_ref().filter(|_| count == 1);
+        let conditions = tree.and_then(|tree| conditions_on(tree, table, schema));
         if let Some(target) = target {
-            written = Some(target.write((tables.len(), &columns), &scanned, schema)?);
+            written = Some(target.write((tables.len(), &columns, count), &scanned, schema)?);
+        }
+        if let Some(inserted) = inserted {
+            put = Some(inserted.write((tables.len(), &columns), &scanned, schema)?);
         }
         let rows = Rows {
             table,
@@ -66,11 +69,17 @@ pub(crate) fn of_text(text: &str, schema: &Schema, own: MySql) -> Result<Plan, R
             constants: &scanned.constants,
             schema,
         };
-        let (fetch, fetch_all) = rows.fetch(conditions)?;
+        let (fetch, fetch_all) = match count {
+            0 => (None, None),
+            _ => {
+                let (fetch, all) = rows.fetch(conditions)?;
+                (Some(fetch), all)
+            }
+        };
         tables.push(FilledTable {
             database: table.schema.clone(),
             name: full_name(table),
-            create: create((table, target.is_some()), &columns, schema)?,
+            create: create((table, role(target, inserted)), &columns, schema)?,
             columns: filled,
             fetch,
             fetch_all,
@@ -79,9 +88,13 @@ pub(crate) fn of_text(text: &str, schema: &Schema, own: MySql) -> Result<Plan, R
     if tables.is_empty() {
         return Err(unsupported("a query without a table"));
     }
-    let effects = match &target {
-        None => Effects::default(),
-        Some(target) => target.effects(),
+    if let Some(inserted) = &inserted {
+        inserted.check_public(inserts::reads_plain(&tables), schema)?;
+    }
+    let effects = match (&target, &inserted) {
+        (None, None) => Effects::default(),
+        (Some(target), _) => target.effects(),
+        (None, Some(inserted)) => inserted.effects(),
     };
     let plan = Plan::FinisherTables(Box::new(FinisherTables {
         text: text.to_owned(),
@@ -89,10 +102,34 @@ pub(crate) fn of_text(text: &str, schema: &Schema, own: MySql) -> Result<Plan, R
         tables,
         uses_zone,
         write: written,
+        insert: put,
         effects,
     }));
     verify::check(&plan, schema)?;
     Ok(plan)
+}
+
+/// What a text changes, or what it inserts.
+type Writes<'s> = (Option<Target<'s>>, Option<Inserted<'s>>);
+
+fn writes_of<'s>(
+    tree: Option<&Statement>,
+    scanned: &Scanned,
+    of: (&'s Schema, MySql),
+) -> Result<Writes<'s>, Refusal> {
+    Ok(match scanned.verb {
+        Verb::Select => (None, None),
+        Verb::Write => (Some(Target::of(tree, scanned, of)?), None),
+        Verb::Insert => (None, Some(Inserted::of(tree, scanned, of)?)),
+    })
+}
+
+fn role<'a>(target: Option<&Target<'_>>, inserted: Option<&'a Inserted<'_>>) -> Role<'a> {
+    match (target, inserted) {
+        (Some(_), _) => Role::Changed,
+        (None, Some(inserted)) => Role::Gets(&inserted.given),
+        (None, None) => Role::Read,
+    }
 }
 
 fn full_name(table: &Table) -> String {
@@ -111,9 +148,12 @@ fn named<'s>(scanned: &Scanned, schema: &'s Schema) -> Result<Vec<(&'s Table, us
     if let Some(name) = path.find(|name| finisher::is_of_system(name)) {
         return Err(finisher::of_system(name));
     }
-    for (database, name) in &scanned.tables {
+    let target = scanned.target.iter();
+    let all = scanned.tables.iter().map(|named| (named, 1));
+    // Its rows are not read there.
+    for ((database, name), times) in all.chain(target.map(|named| (named, 0))) {
         let Some(table) = schema.find(database.as_deref(), name) else {
-            if database.is_none() && scanned.ctes.contains(&name.to_lowercase()) {
+            if times > 0 && database.is_none() && scanned.ctes.contains(&name.to_lowercase()) {
                 continue;
             }
             return Err(unsupported(&format!(
@@ -133,8 +173,8 @@ fn named<'s>(scanned: &Scanned, schema: &'s Schema) -> Result<Vec<(&'s Table, us
             .with_hint("Query the tables themselves."));
         }
         match found.iter_mut().find(|(own, _)| own.oid == table.oid) {
-            Some((_, count)) => *count += 1,
-            None => found.push((table, 1)),
+            Some((_, count)) => *count += times,
+            None => found.push((table, times)),
         }
     }
     Ok(found)
@@ -144,10 +184,11 @@ fn named<'s>(scanned: &Scanned, schema: &'s Schema) -> Result<Vec<(&'s Table, us
 /// one of them, and what a write needs. At least one.
 fn used(
     scanned: &Scanned,
-    (table, target): (&Table, Option<&Target>),
+    (table, target, inserted): (&Table, Option<&Target>, Option<&Inserted>),
     schema: &Schema,
 ) -> Vec<usize> {
-    let is_used = |column: &crate::Column| scanned.is_whole || scanned.names.contains(&column.name);
+    let is_whole = scanned.is_whole || inserted.is_some_and(Inserted::is_whole);
+    let is_used = |column: &crate::Column| is_whole || scanned.names.contains(&column.name);
     let mut used: Vec<bool> = table.columns.iter().map(is_used).collect();
     for index in target.iter().flat_map(|own| own.needed()) {
         used[index] = true;
@@ -223,6 +264,17 @@ fn column(table: &Table, index: usize, schema: &Schema) -> Result<FilledColumn, 
     };
     let sealed = None;
     Ok(FilledColumn { name, sealed, form })
+}
+
+/// Refuses a write that would cut values.
+fn refuse_lax(own: MySql) -> Result<(), Refusal> {
+    match own.is_lax {
+        false => Ok(()),
+        true => Err(
+            unsupported("a write that the finisher evaluates without a strict SQL mode")
+                .with_hint("Set sql_mode to one with STRICT_TRANS_TABLES."),
+        ),
+    }
 }
 
 /// The name by which conditions qualify the columns of a table, and the conditions.

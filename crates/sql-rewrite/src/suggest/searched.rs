@@ -109,7 +109,7 @@ fn plans(text: &str, schema: &Schema) -> Vec<Plan> {
 }
 
 /// The name of a domain for all columns that can be compared with such a one.
-fn kind(logical: LogicalType, mode: Mode) -> String {
+pub(super) fn kind(logical: LogicalType, mode: Mode) -> String {
     let name = match logical {
         LogicalType::SmallInt | LogicalType::Integer | LogicalType::BigInt
             if mode == Mode::Equality =>

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{Expr, Value};
 
 use super::label::{Atom, Labels};
-use super::{Doubt, check_outputs, hidden_by, mysql, of_translated};
+use super::{Doubt, check_outputs, filled_inserts, hidden_by, mysql, of_translated};
 use crate::dialect::mysql::finisher::text_of_bytes;
 use crate::dialect::mysql::lexer::{self, Kind, Reading};
 use crate::{
@@ -20,7 +20,7 @@ pub(super) fn check(query: &FinisherTables, schema: &Schema) -> Result<(), Doubt
     let mut hidden = atoms(query, schema)?;
     let mut labels = Labels::new(schema);
     for table in &query.tables {
-        for fetch in [Some(&table.fetch), table.fetch_all.as_ref()] {
+        for fetch in [table.fetch.as_ref(), table.fetch_all.as_ref()] {
             let Some(fetch) = fetch else {
                 continue;
             };
@@ -32,14 +32,34 @@ pub(super) fn check(query: &FinisherTables, schema: &Schema) -> Result<(), Doubt
         let filled = query.tables.get(write.table);
         check_write(write, filled.ok_or_else(other_table)?, &mut labels)?;
         // What stands nowhere but in what the server computes of plain columns.
-        for atom in in_clear(&write.write, schema)? {
-            if let Some(at) = hidden.iter().position(|own| *own == atom) {
-                hidden.remove(at);
-            }
-        }
+        without(&mut hidden, in_clear(&write.write, schema)?);
         hidden.extend(hidden_by(&write.write.holes));
     }
+    if let Some(insert) = &query.insert {
+        filled_inserts::check(query, insert, &mut labels)?;
+        // What the client's text says of rows that are there, the server evaluates.
+        let mut theirs = behind_duplicates(query, schema)?;
+        let clear = in_clear(&insert.write, schema)?.into_iter();
+        let of_theirs = clear.filter(|atom| match theirs.iter().position(|own| own == atom) {
+            Some(at) => {
+                theirs.swap_remove(at);
+                true
+            }
+            None => false,
+        });
+        without(&mut hidden, of_theirs.collect());
+        hidden.extend(hidden_by(&insert.write.holes));
+    }
     labels.check_hidden(&hidden)
+}
+
+/// Takes atoms out, each as often as it is given.
+fn without(hidden: &mut Vec<Atom>, atoms: Vec<Atom>) {
+    for atom in atoms {
+        if let Some(at) = hidden.iter().position(|own| *own == atom) {
+            hidden.remove(at);
+        }
+    }
 }
 
 /// Constants and parameters that a statement has in clear, as often as it has them.
@@ -127,6 +147,28 @@ fn check_table(table: &FilledTable, fetch: &Translated, labels: &mut Labels) -> 
 
 /// The constants and parameters of the client's text.
 fn atoms(query: &FinisherTables, schema: &Schema) -> Result<Vec<Atom>, Doubt> {
+    atoms_from(query, 0, schema)
+}
+
+/// Those behind `ON DUPLICATE KEY UPDATE`.
+fn behind_duplicates(query: &FinisherTables, schema: &Schema) -> Result<Vec<Atom>, Doubt> {
+    const WORDS: [&str; 4] = ["on", "duplicate", "key", "update"];
+    let Dialect::MySql(own) = schema.dialect else {
+        return Ok(Vec::new());
+    };
+    let found = lexer::read(&query.text, own, Reading::Names);
+    let found = found.map_err(|_| Doubt("the finisher's text cannot be read".to_owned()))?;
+    let is_begin = |four: &[lexer::Lexeme]| {
+        let mut pairs = four.iter().zip(WORDS);
+        pairs.all(|(own, word)| own.kind == Kind::Word && own.value == word)
+    };
+    let begin = found.windows(WORDS.len()).position(is_begin);
+    let begin = begin.map_or(query.text.len(), |at| found[at].span.start);
+    atoms_from(query, begin, schema)
+}
+
+/// Those from a place on.
+fn atoms_from(query: &FinisherTables, begin: usize, schema: &Schema) -> Result<Vec<Atom>, Doubt> {
     let unread = || Doubt("the finisher's text cannot be read".to_owned());
     let Dialect::MySql(own) = schema.dialect else {
         return Err(unread());
@@ -135,15 +177,16 @@ fn atoms(query: &FinisherTables, schema: &Schema) -> Result<Vec<Atom>, Doubt> {
     let mut atoms = Vec::new();
     let mut parameters = 0;
     for lexeme in &found {
-        match lexeme.kind {
-            Kind::Text => atoms.push(Atom::of_text(&lexeme.value)),
-            Kind::Bytes => atoms.extend(text_of_bytes(lexeme).map(|own| Atom::of_text(&own))),
+        let atom = match lexeme.kind {
+            Kind::Text => Some(Atom::of_text(&lexeme.value)),
+            Kind::Bytes => text_of_bytes(lexeme).map(|own| Atom::of_text(&own)),
             Kind::Parameter => {
-                atoms.push(Atom::Parameter(parameters));
                 parameters += 1;
+                Some(Atom::Parameter(parameters - 1))
             }
-            _ => {}
-        }
+            _ => None,
+        };
+        atoms.extend(atom.filter(|_| lexeme.span.start >= begin));
     }
     match parameters == query.parameters {
         true => Ok(atoms),

@@ -5,6 +5,7 @@
 //! has stored; if that is a row of the statement, its message is written anew with the values of
 //! the row.
 
+use session_core::Loaded;
 use session_core::plans::TextPlan;
 use sql_plan::{Form, Mode, Plan, Purpose, Source, Translated};
 use sql_rewrite::Dialect;
@@ -48,10 +49,7 @@ fn message(
     values: &Values<'_>,
     settings: &Settings,
 ) -> Option<Vec<u8>> {
-    let said = std::str::from_utf8(error.message).ok()?;
-    let behind = said.strip_prefix("Duplicate entry '")?;
-    let (entry, key) = behind.rsplit_once("' for key '")?;
-    let key = key.strip_suffix('\'')?;
+    let (entry, key) = entry_of(error)?;
     let translated = match plan.planned.first().map(|one| &one.plan) {
         Some(Plan::One(translated, _)) => translated,
         _ => return None,
@@ -59,18 +57,65 @@ fn message(
     let Dialect::MySql(own) = plan.loaded.schema.dialect else {
         return None;
     };
-    let mut found: Option<String> = None;
-    for row in stored(translated, key, &plan.loaded.schema) {
+    let rows = stored(translated, key, &plan.loaded.schema);
+    let rows = rows.iter().map(|row| {
         let parts = row.iter();
         let parts = parts.map(|part| both(part, translated, (plan, values, settings)));
-        let parts: Vec<Option<Part>> = parts.collect::<Option<_>>()?;
+        parts.collect()
+    });
+    told((entry, key), rows, own.is_mariadb)
+}
+
+/// What the client is told of rows of an `INSERT` whose values the finisher has computed: their
+/// texts, by the numbers of these values. None: it is another error, or its values are not known.
+pub(super) fn said_of_rows(
+    error: &ErrorPacket<'_>,
+    (translated, loaded): (&Translated, &Loaded),
+    rows: &[Vec<Option<&[u8]>>],
+) -> Option<Vec<u8>> {
+    if error.code != DUPLICATE {
+        return None;
+    }
+    let (entry, key) = entry_of(error)?;
+    let Dialect::MySql(own) = loaded.schema.dialect else {
+        return None;
+    };
+    let stored = stored(translated, key, &loaded.schema);
+    let [row] = &stored[..] else {
+        return None;
+    };
+    let rows = rows.iter().map(|values| {
+        let parts = row.iter();
+        let parts = parts.map(|part| computed(part, values, (translated, loaded)));
+        parts.collect()
+    });
+    told((entry, key), rows, own.is_mariadb)
+}
+
+/// The values and the key that a message names.
+fn entry_of<'e>(error: &ErrorPacket<'e>) -> Option<(&'e str, &'e str)> {
+    let said = std::str::from_utf8(error.message).ok()?;
+    let behind = said.strip_prefix("Duplicate entry '")?;
+    let (entry, key) = behind.rsplit_once("' for key '")?;
+    Some((entry, key.strip_suffix('\'')?))
+}
+
+/// The message with the values of the row whose sealed ones the server names.
+fn told(
+    (entry, key): (&str, &str),
+    rows: impl Iterator<Item = Option<Vec<Option<Part>>>>,
+    is_mariadb: bool,
+) -> Option<Vec<u8>> {
+    let mut found: Option<String> = None;
+    for parts in rows {
+        let parts = parts?;
         // NULL is never there twice.
         let Some(parts) = parts.into_iter().collect::<Option<Vec<Part>>>() else {
             continue;
         };
         let sent = parts.iter().map(|part| part.sent.as_str());
         let sent = sent.collect::<Vec<_>>().join("-");
-        if cut(&sent, own.is_mariadb)? != entry {
+        if cut(&sent, is_mariadb)? != entry {
             continue;
         }
         // What is plain is only known to be written so where the server has said it.
@@ -85,7 +130,7 @@ fn message(
         }
         let given = parts.iter().map(|part| part.given.as_str());
         let given = given.collect::<Vec<_>>().join("-");
-        let given = cut(&given, own.is_mariadb)?;
+        let given = cut(&given, is_mariadb)?;
         if found.as_ref().is_some_and(|other| *other != given) {
             return None;
         }
@@ -114,6 +159,40 @@ struct Part {
     /// As the client has it.
     given: String,
     is_sealed: bool,
+}
+
+/// A value that the finisher has computed.
+fn computed(
+    part: &Stored,
+    values: &[Option<&[u8]>],
+    (translated, loaded): (&Translated, &Loaded),
+) -> Option<Option<Part>> {
+    let Stored::Hole(number) = part else {
+        return None;
+    };
+    let hole = translated.holes.get(*number)?;
+    let Source::Computed(number) = hole.source else {
+        return None;
+    };
+    let Some(value) = *values.get(number)? else {
+        return Some(None);
+    };
+    let given = String::from_utf8(value.to_vec()).ok()?;
+    let sent = match hole.form {
+        Form::Plain => given.clone(),
+        Form::Sealed(column, Purpose::Store) => {
+            if loaded.schema.column(column).mode == Mode::Random {
+                return None;
+            }
+            printed(&fill::sealed(loaded, column, value).ok()?)
+        }
+        _ => return None,
+    };
+    Some(Some(Part {
+        sent,
+        given,
+        is_sealed: hole.form != Form::Plain,
+    }))
 }
 
 /// A value of a row. None: it is not known. None within: it is NULL.

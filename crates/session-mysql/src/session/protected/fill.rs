@@ -70,13 +70,32 @@ pub(super) fn text_with(
     fill: impl Fn(&Hole) -> Result<Written, StatementError>,
 ) -> Result<String, StatementError> {
     let mut text = String::new();
-    for piece in &translated.template.pieces {
+    write_pieces(
+        &translated.template.pieces,
+        &translated.holes,
+        fill,
+        &mut text,
+    )?;
+    Ok(text)
+}
+
+/// Writes pieces of a text with what `fill` writes for their holes.
+///
+/// # Errors
+/// The first of `fill`.
+pub(super) fn write_pieces(
+    pieces: &[Piece],
+    holes: &[Hole],
+    fill: impl Fn(&Hole) -> Result<Written, StatementError>,
+    text: &mut String,
+) -> Result<(), StatementError> {
+    for piece in pieces {
         let hole = match piece {
             Piece::Text(part) => {
                 text.push_str(part);
                 continue;
             }
-            Piece::Hole(number) => &translated.holes[*number],
+            Piece::Hole(number) => &holes[*number],
         };
         match fill(hole)? {
             Written::Sealed(None) => text.push_str("NULL"),
@@ -90,7 +109,7 @@ pub(super) fn text_with(
             Written::Plain(constant) => text.push_str(&constant),
         }
     }
-    Ok(text)
+    Ok(())
 }
 
 /// A parameter in clear as a constant of SQL that means the same, whatever the SQL mode.

@@ -82,7 +82,28 @@ impl Protected {
                 packet::write_bytes(&answer, &mut sequence, reach.to_client);
                 self.work = Work::Nothing;
             }
+            Taken::Returns(rows) => {
+                let work = std::mem::replace(&mut self.work, Work::Nothing);
+                if let Work::Filling(filling) = work {
+                    self.answer_with(*filling, FinisherAnswer::Rows(*rows), reach);
+                }
+            }
             Taken::Fails(refusal) => self.refuse_as(refusal, sequence, reach),
+        }
+    }
+
+    /// Writes the answer to a statement that is done.
+    fn answer_with(&mut self, filling: Filling, answer: FinisherAnswer, reach: &mut Reach<'_>) {
+        let sequence = filling.sequence;
+        let session = (reach.capabilities, *reach.status);
+        match filling.answer(answer, session, reach.to_client) {
+            Ok(left) => {
+                self.told.rows = left.warnings;
+                if let Some((number, prepared)) = left.prepared {
+                    self.statements.put(number, prepared);
+                }
+            }
+            Err(refusal) => self.refuse_as(refusal, sequence, reach),
         }
     }
 
@@ -112,15 +133,6 @@ impl Protected {
                 Err(refusal) => self.refuse_as(refusal, sequence, reach),
             };
         }
-        let session = (reach.capabilities, *reach.status);
-        match filling.answer(answer, session, reach.to_client) {
-            Ok(left) => {
-                self.told.rows = left.warnings;
-                if let Some((number, prepared)) = left.prepared {
-                    self.statements.put(number, prepared);
-                }
-            }
-            Err(refusal) => self.refuse_as(refusal, sequence, reach),
-        }
+        self.answer_with(*filling, answer, reach);
     }
 }

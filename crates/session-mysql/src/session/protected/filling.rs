@@ -3,9 +3,12 @@
 //! answer.
 
 mod answer;
+mod computed;
 mod followed;
+mod inserting;
 mod question;
 mod writing;
+mod zone;
 
 use std::sync::Arc;
 
@@ -23,7 +26,7 @@ use super::errors::{refusal, without_sealed};
 use super::fetching::{Fetched, Fetching};
 use super::settings::Settings;
 use super::statements::{Bindings, ReadUnder, tables_of};
-use crate::finisher::{FinisherKind, FinisherRequest};
+use crate::finisher::{FinisherKind, FinisherRequest, FinisherRows};
 use crate::refusal::Refusal;
 pub(super) use answer::warning_of;
 use writing::{Undone, Writing};
@@ -53,6 +56,8 @@ enum Stage {
     Waiting,
     /// A row is written.
     Writing,
+    /// The server tells of what it has inserted.
+    Warned(Box<Fetching>),
     /// All rows are written, and the transaction or savepoint ends.
     Ending,
     /// What was done is undone.
@@ -92,6 +97,8 @@ pub(super) enum Taken {
     Asks(Box<FinisherRequest>),
     /// The client gets this payload, and no more.
     Answers(Vec<u8>),
+    /// The client gets these rows.
+    Returns(Box<FinisherRows>),
     /// The client is refused.
     Fails(Refusal),
 }
@@ -115,16 +122,15 @@ impl Filling {
         let fetch = question::fetch(query, &plan.loaded, &asked, settings)?;
         // The row of the session's settings is none of the client's.
         let fetching = Box::new(Fetching::new(rows_max.saturating_add(1), size_max));
-        let write = query.write.as_ref();
         // A text that is only prepared writes nothing yet.
-        let write = write.filter(|_| !matches!(asked, Asked::Prepare(_)));
-        let writing = write.map(|write| Writing::new(write, status));
+        let is_run = !matches!(asked, Asked::Prepare(_));
+        let writing = is_run.then(|| Writing::of(query, status)).flatten();
         let (stage, text_sent) = match &writing {
-            None => (Stage::Fetching(fetching), fetch),
-            Some(writing) => (
+            Some(writing) if !writing.is_single => (
                 Stage::Beginning(fetch, fetching),
                 writing.begin().to_owned(),
             ),
+            _ => (Stage::Fetching(fetching), fetch),
         };
         let filling = Self {
             text: Zeroizing::new(text.to_vec()),
@@ -168,6 +174,16 @@ impl Filling {
                         Ok(self.fail(Undone::Payload(error)))
                     }
                     Fetched::Done => self.fetched(),
+                }
+            }
+            Stage::Warned(fetching) => {
+                match fetching.take((header, payload), capabilities, status)? {
+                    Fetched::More => Ok(Taken::More),
+                    Fetched::Failed(error) => {
+                        let error = without_sealed(&error)?;
+                        Ok(self.fail(Undone::Payload(error)))
+                    }
+                    Fetched::Done => self.warned((capabilities, *status)),
                 }
             }
             Stage::Numbering(step, _) => {

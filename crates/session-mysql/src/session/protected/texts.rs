@@ -189,9 +189,10 @@ fn statements(plan: &Plan) -> Option<Vec<&Translated>> {
         Plan::Finish(finish) => vec![&finish.fetch],
         Plan::FinisherTables(query) => {
             let tables = query.tables.iter();
-            let fetches = tables.flat_map(|table| [Some(&table.fetch), table.fetch_all.as_ref()]);
+            let fetches = tables.flat_map(|table| [table.fetch.as_ref(), table.fetch_all.as_ref()]);
             let write = query.write.iter().map(|own| &own.write);
-            fetches.flatten().chain(write).collect()
+            let insert = query.insert.iter().map(|own| &own.write);
+            fetches.flatten().chain(write).chain(insert).collect()
         }
         _ => return None,
     })
@@ -207,7 +208,10 @@ fn check_plan(
     let fills = |source: &Source| !matches!(source, Source::Calculated(..));
     let holes = translated.holes.iter();
     let mut holes = holes.map(|hole| match hole.form {
-        Form::Plain => matches!(hole.source, Source::Parameter(_) | Source::Locator(_)),
+        Form::Plain => matches!(
+            hole.source,
+            Source::Parameter(_) | Source::Locator(_) | Source::Computed(_)
+        ),
         Form::Sealed(..) => fills(&hole.source),
         Form::SealedArray(..) => false,
     });

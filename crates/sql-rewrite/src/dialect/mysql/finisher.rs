@@ -2,13 +2,15 @@
 //! tree is needed: a name counts wherever it stands, and what more is fetched for it does no harm.
 
 mod functions;
+mod places;
 
 use std::collections::BTreeSet;
 
+use super::MySql;
 use super::lexer::{self, Kind, Lexeme, Reading};
-use super::{MySql, names};
 use crate::{Literal, Refusal, Source};
 use functions::{BEFORE_PARENTHESES, FUNCTIONS, OF_SERVER, OF_ZONE};
+use places::{ctes, is, is_list_of_columns, tables, target};
 use sql_plan::unsupported;
 
 /// Words of statements that do more than compute, or that depend on more than rows.
@@ -30,12 +32,13 @@ const OTHER_FORMS: &[&str] = &[
 const OF_SYSTEM: [&str; 4] = ["information_schema", "mysql", "performance_schema", "sys"];
 
 /// Words behind `SELECT` before a list of columns.
-const BEFORE_COLUMNS: [&str; 11] = [
+const BEFORE_COLUMNS: [&str; 12] = [
     "select",
     "distinct",
     "all",
     "distinctrow",
     "high_priority",
+    "returning",
     "straight_join",
     "sql_big_result",
     "sql_buffer_result",
@@ -44,11 +47,11 @@ const BEFORE_COLUMNS: [&str; 11] = [
     "sql_small_result",
 ];
 
-/// Functions that have a `FROM` before an argument.
-const WITH_FROM: [&str; 5] = ["extract", "mid", "substr", "substring", "trim"];
-
 /// Words that change what a write does with rows that do not fit.
 const OTHER_WRITES: &[&str] = &["ignore", "low_priority", "portion", "quick"];
+
+/// The name of a table, and that of its database before it.
+type Named = (Option<String>, String);
 
 /// What a text does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,7 +61,12 @@ pub(crate) enum Verb {
     Select,
     /// It updates or deletes rows.
     Write,
+    /// It inserts or replaces rows.
+    Insert,
 }
+
+/// Where what follows `ON DUPLICATE KEY UPDATE` begins.
+const UPDATE_BEHIND: usize = 4;
 
 /// What a text names.
 #[derive(Debug, Default)]
@@ -67,7 +75,11 @@ pub(crate) struct Scanned {
     pub verb: Verb,
     /// Names that may be those of tables: behind `FROM`, `JOIN`, or a comma there. The database
     /// comes first.
-    pub tables: Vec<(Option<String>, String)>,
+    pub tables: Vec<Named>,
+    /// The table that gets rows.
+    pub target: Option<Named>,
+    /// How often `DEFAULT` stands in the place of a value.
+    pub defaults: usize,
     /// Names of `WITH` queries.
     pub ctes: BTreeSet<String>,
     /// All names and words, in small letters.
@@ -95,6 +107,7 @@ fn verb(found: &[Lexeme]) -> Option<Verb> {
     match begin.next()? {
         first if is(first, "select") || is(first, "with") => Some(Verb::Select),
         first if is(first, "update") || is(first, "delete") => Some(Verb::Write),
+        first if is(first, "insert") || is(first, "replace") => Some(Verb::Insert),
         _ => None,
     }
 }
@@ -119,17 +132,25 @@ pub(crate) fn scan(text: &str, own: MySql) -> Result<Scanned, Refusal> {
         has_plain_conditions: true,
         ..Scanned::default()
     };
-    for index in 0..found.len() {
+    let mut begin = 0;
+    if verb == Verb::Insert {
+        let (target, end) = target(&found, text, own)?;
+        (scanned.target, begin) = (Some(target), end);
+    }
+    for index in begin..found.len() {
         scanned.take(&found, index, text)?;
     }
-    scanned.tables = tables(&found, text, own);
+    // Behind it commas separate assignments.
+    let is_duplicate = |three: &[Lexeme]| {
+        is(&three[0], "on") && is(&three[1], "duplicate") && is(&three[2], "key")
+    };
+    let rows = found[begin..].windows(3).position(is_duplicate);
+    let rows = rows.map_or(found.len(), |at| begin + at);
+    scanned.tables = tables(&found[begin..rows], text, own);
+    let behind = found.get(rows + UPDATE_BEHIND..).unwrap_or_default();
+    scanned.tables.extend(tables(behind, text, own));
     scanned.ctes = ctes(&found, text, own);
     Ok(scanned)
-}
-
-/// Whether a lexeme is a word without quotes or a symbol.
-fn is(lexeme: &Lexeme, value: &str) -> bool {
-    matches!(lexeme.kind, Kind::Word | Kind::Symbol) && lexeme.value == value
 }
 
 impl Scanned {
@@ -189,7 +210,12 @@ impl Scanned {
     fn word(&mut self, found: &[Lexeme], index: usize) -> Result<(), Refusal> {
         let word = found[index].value.as_str();
         let follows = |wanted: &str| found.get(index + 1).is_some_and(|next| is(next, wanted));
-        let is_other = OTHER_FORMS.contains(&word)
+        if word == "default" && self.verb == Verb::Insert && !follows("(") {
+            self.defaults += 1;
+            return Ok(());
+        }
+        let returns = word == "returning" && found.first().is_some_and(|own| is(own, "delete"));
+        let is_other = (OTHER_FORMS.contains(&word) && !returns)
             || (word == "for" && (follows("update") || follows("share")))
             || (word == "partition" && !follows("by"))
             || (self.verb == Verb::Write && OTHER_WRITES.contains(&word))
@@ -295,126 +321,6 @@ fn of_server(name: &str) -> Refusal {
     .with_hint("Read it by a query of its own, and pass it as a parameter.")
 }
 
-/// Names that may be those of `WITH` queries: before `AS (`, also behind a list of columns.
-fn ctes(found: &[Lexeme], text: &str, own: MySql) -> BTreeSet<String> {
-    let mut ctes = BTreeSet::new();
-    for (index, lexeme) in found.iter().enumerate() {
-        let begins = index.checked_sub(1).is_some_and(|before| {
-            let before = &found[before];
-            is(before, "with") || is(before, "recursive") || is(before, ",")
-        });
-        let behind = (found.get(index + 1), found.get(index + 2));
-        let is_named =
-            matches!(behind, (Some(word), Some(open)) if is(word, "as") && is(open, "("));
-        if begins
-            && (is_named || is_list_of_columns(found, index))
-            && let Some(name) = name(lexeme, text)
-        {
-            ctes.insert(names::table(name, own).to_lowercase());
-        }
-    }
-    ctes
-}
-
-/// Whether names in parentheses follow that are those of columns: `WITH t (a, b) AS (…)`.
-fn is_list_of_columns(found: &[Lexeme], index: usize) -> bool {
-    let begins = index.checked_sub(1).is_some_and(|before| {
-        let before = &found[before];
-        is(before, "with") || is(before, "recursive") || is(before, ",")
-    });
-    let inside = found.get(index + 2..).unwrap_or_default();
-    let is_inside = |own: &&Lexeme| matches!(own.kind, Kind::Word | Kind::Name) || is(own, ",");
-    let count = inside.iter().take_while(is_inside).count();
-    let behind: Vec<&Lexeme> = inside.iter().skip(count).take(3).collect();
-    begins
-        && matches!(behind[..], [close, word, open]
-            if is(close, ")") && is(word, "as") && is(open, "("))
-}
-
-/// Whether a parenthesis at this index is of a function that has a `FROM` before an argument.
-fn is_function_with_from(found: &[Lexeme], index: usize) -> bool {
-    let before = index.checked_sub(1).map(|before| &found[before]);
-    let is_query = |next: &Lexeme| is(next, "select") || is(next, "with") || is(next, "(");
-    before.is_some_and(|own| own.kind == Kind::Word && WITH_FROM.contains(&own.value.as_str()))
-        && !found.get(index + 1).is_some_and(is_query)
-}
-
-/// Names at the places of tables.
-fn tables(found: &[Lexeme], text: &str, own: MySql) -> Vec<(Option<String>, String)> {
-    /// Words that end a `FROM`.
-    const ENDS: [&str; 14] = [
-        "set",
-        "values",
-        "with",
-        "where",
-        "group",
-        "having",
-        "order",
-        "limit",
-        "union",
-        "except",
-        "intersect",
-        "window",
-        "select",
-        "for",
-    ];
-    let mut tables = Vec::new();
-    // For each open parenthesis, whether commas separate tables in it. None: it has none.
-    let mut is_from = vec![Some(false)];
-    let mut is_due = false;
-    let mut index = 0;
-    while let Some(lexeme) = found.get(index) {
-        index += 1;
-        let is_table = std::mem::take(&mut is_due);
-        if is(lexeme, "(") {
-            let is_function = is_function_with_from(found, index - 1);
-            is_from.push((!is_function).then_some(is_table));
-            is_due = is_table;
-        } else if is(lexeme, ")") {
-            is_from.pop();
-        } else if ["from", "join", "straight_join", "update"]
-            .iter()
-            .any(|word| is(lexeme, word))
-        {
-            if let Some(Some(last)) = is_from.last_mut() {
-                *last = true;
-                is_due = true;
-            }
-        } else if is(lexeme, ",") {
-            is_due = is_from.last().copied().flatten().unwrap_or_default();
-        } else if lexeme.kind == Kind::Word && ENDS.contains(&lexeme.value.as_str()) {
-            if let Some(Some(last)) = is_from.last_mut() {
-                *last = false;
-            }
-        } else if is_table
-            && !is(lexeme, "dual")
-            && let Some(name) = name(lexeme, text)
-        {
-            let part = |name: &str| names::table(name, own);
-            let behind = (found.get(index), found.get(index + 1));
-            if let (Some(point), Some(table)) = behind
-                && is(point, ".")
-                && let Some(table) = self::name(table, text)
-            {
-                tables.push((Some(part(name)), part(table)));
-                index += 2;
-            } else {
-                tables.push((None, part(name)));
-            }
-        }
-    }
-    tables
-}
-
-/// A name as it is written.
-fn name<'t>(lexeme: &'t Lexeme, text: &'t str) -> Option<&'t str> {
-    match lexeme.kind {
-        Kind::Word => text.get(lexeme.span.clone()),
-        Kind::Name => Some(&lexeme.value),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -430,7 +336,7 @@ mod tests {
 
     fn tables_of(text: &str) -> Vec<String> {
         let scanned = scan(text, OWN).expect("a query");
-        let all = scanned.tables.into_iter();
+        let all = scanned.target.into_iter().chain(scanned.tables);
         let name = |(database, table): (Option<String>, String)| match database {
             Some(database) => format!("{database}.{table}"),
             None => table,
@@ -480,6 +386,13 @@ mod tests {
                 "shop.t",
             ),
             (
+                "INSERT IGNORE INTO `shop`.t (a, b) SELECT c, d FROM u JOIN v ON DUPLICATE KEY \
+                 UPDATE a = (SELECT MAX(x) FROM w), b = 2, c = VALUES(b)",
+                "shop.t u v w",
+            ),
+            ("REPLACE t VALUES (1, UPPER(?)), (2, DEFAULT)", "t"),
+            ("INSERT INTO t SET a = LOWER('x'), b = 1", "t"),
+            (
                 "SELECT if(a, b, c) FROM t STRAIGHT_JOIN u WHERE EXISTS (SELECT 1 FROM v)",
                 "t u v",
             ),
@@ -496,6 +409,7 @@ mod tests {
             ("SELECT a, * FROM t", true),
             ("SELECT DISTINCT * FROM t", true),
             ("SELECT SQL_NO_CACHE * FROM t", true),
+            ("DELETE FROM t RETURNING *", true),
             ("SELECT HIGH_PRIORITY STRAIGHT_JOIN * FROM t", true),
             ("SELECT SQL_SMALL_RESULT SQL_BIG_RESULT * FROM t", true),
             ("SELECT SQL_BUFFER_RESULT SQL_CACHE * FROM t", true),
@@ -510,11 +424,15 @@ mod tests {
     #[test]
     fn what_does_more_than_compute_is_refused() {
         for text in [
-            "INSERT INTO t VALUES (1)",
+            "INSERT LOW_PRIORITY INTO t VALUES (1)",
+            "INSERT INTO t (a) VALUES (DEFAULT(b))",
+            "INSERT INTO t (a) VALUES (1) RETURNING a",
+            "INSERT INTO t (a) SELECT a FROM u FOR UPDATE",
+            "INSERT INTO t PARTITION (p0) VALUES (1)",
             "UPDATE IGNORE t SET a = 1",
             "DELETE QUICK FROM t",
             "UPDATE t SET a = DEFAULT",
-            "DELETE FROM t RETURNING a",
+            "UPDATE t SET a = 1 RETURNING a",
             "SELECT 1; DROP TABLE t",
             "SELECT a INTO @x FROM t",
             "SELECT a FROM t FOR UPDATE",
@@ -557,6 +475,7 @@ mod tests {
             "SELECT GROUP_CONCAT(DISTINCT a ORDER BY b SEPARATOR '; ') FROM t",
             r"SELECT 'it\'s' FROM t WHERE a LIKE '10\%'",
             "SELECT CONVERT_TZ(IF(a, b, c), '+00:00', '-05:30') FROM t",
+            "DELETE FROM t WHERE a LIKE 'x' RETURNING UPPER(a), b",
         ] {
             scan(text, OWN).expect(text);
         }

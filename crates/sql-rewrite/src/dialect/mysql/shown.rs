@@ -294,6 +294,11 @@ impl Described {
         }
         let head = part.len() - behind.len();
         let mut line = [&part[..head], own.type_text.as_bytes()].concat();
+        // MySQL itself names each collation that its character set does not have by default.
+        let collation = own.collation.as_deref().filter(|own| !is_default(own));
+        if let (Some(collation), false) = (collation, self.own.is_mariadb) {
+            line.extend_from_slice(format!(" COLLATE {collation}").as_bytes());
+        }
         let has_default = rest.starts_with(b" NOT NULL") || rest.starts_with(b" DEFAULT NULL");
         if own.may_lack_default && !has_default {
             line.extend_from_slice(b" DEFAULT NULL");
@@ -301,6 +306,19 @@ impl Described {
         line.extend_from_slice(rest);
         Some(line)
     }
+}
+
+/// Whether a character set of MySQL 8 has this collation by default.
+fn is_default(collation: &str) -> bool {
+    const DEFAULTS: [&str; 6] = [
+        "ascii_general_ci",
+        "binary",
+        "latin1_swedish_ci",
+        "utf8_general_ci",
+        "utf8mb3_general_ci",
+        "utf8mb4_0900_ai_ci",
+    ];
+    DEFAULTS.contains(&collation)
 }
 
 fn find(text: &[u8], part: &[u8]) -> Option<usize> {

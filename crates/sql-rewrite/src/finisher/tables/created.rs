@@ -7,14 +7,31 @@ use crate::dialect::mysql::schema::type_name;
 use crate::{ColumnId, FilledTable, Refusal, Schema, Table};
 use sql_plan::unsupported;
 
+/// What a statement does with a table.
+#[derive(Clone, Copy)]
+pub(super) enum Role<'a> {
+    /// It reads rows.
+    Read,
+    /// It changes or deletes rows, which have numbers.
+    Changed,
+    /// It puts rows into it, with values of these columns. They get numbers in their order.
+    Gets(&'a [usize]),
+}
+
 /// The statement that makes the temporary table.
 pub(super) fn create(
-    (table, is_written): (&Table, bool),
+    (table, role): (&Table, Role<'_>),
     columns: &[usize],
     schema: &Schema,
 ) -> Result<String, Refusal> {
     let keys = schema.catalogue.finisher.declared_keys.get(&table.oid);
+    let given = match role {
+        Role::Gets(given) => Some(given),
+        Role::Read | Role::Changed => None,
+    };
+    // The keys of rows that are inserted are the server's business.
     let keys: Vec<(usize, String)> = keys
+        .filter(|_| given.is_none())
         .into_iter()
         .flatten()
         .filter_map(|key| {
@@ -32,32 +49,27 @@ pub(super) fn create(
         let declared = declared.ok_or_else(|| unsupported("a column that is not known"))?;
         let tail = &declared.tail;
         parts.push(match column.protected {
-            Some(id) => protected(table, (*index, id), schema)?,
+            Some(id) => {
+                let is_given = given.is_none_or(|own| own.contains(index));
+                protected(table, (*index, id, is_given), schema)?
+            }
             None => {
                 let collation = declared
                     .collation
                     .as_deref()
                     .map_or_else(String::new, collate);
-                let numbers = " AUTO_INCREMENT";
-                let tail = match keys.iter().any(|(first, _)| first == index) {
-                    true => tail.clone(),
-                    false => tail.replace(numbers, ""),
+                let is_date = declared.type_name.starts_with("date");
+                let is_numbered = keys.iter().any(|(first, _)| first == index);
+                let tail = match given {
+                    Some(given) => tail_of_given(tail, given.contains(index), is_date),
+                    None if is_numbered => tail.clone(),
+                    None => tail.replace(NUMBERS, ""),
                 };
                 format!("{name} {}{collation}{tail}", declared.type_name)
             }
         });
     }
-    if is_written {
-        // No name without these letters means them, and neither does `*`.
-        parts.push(format!(
-            "{} BIGINT UNSIGNED INVISIBLE NOT NULL DEFAULT 0",
-            FilledTable::ROW
-        ));
-        parts.push(format!(
-            "{} DATETIME INVISIBLE NULL DEFAULT NULL ON UPDATE CURRENT_TIMESTAMP",
-            FilledTable::CHANGED
-        ));
-    }
+    parts.extend(added(role));
     parts.extend(keys.into_iter().map(|(_, key)| key));
     let text = format!(
         "CREATE TEMPORARY TABLE {} ({}) ENGINE = Aria",
@@ -67,10 +79,50 @@ pub(super) fn create(
     Ok(text)
 }
 
+/// The columns that no text of a client means: no name without these letters does, and neither does
+/// `*`.
+fn added(role: Role<'_>) -> Vec<String> {
+    let row = FilledTable::ROW;
+    match role {
+        Role::Read => Vec::new(),
+        Role::Changed => vec![
+            format!("{row} BIGINT UNSIGNED INVISIBLE NOT NULL DEFAULT 0"),
+            format!(
+                "{} DATETIME INVISIBLE NULL DEFAULT NULL ON UPDATE CURRENT_TIMESTAMP",
+                FilledTable::CHANGED
+            ),
+        ],
+        Role::Gets(_) => vec![
+            format!("{row} BIGINT UNSIGNED INVISIBLE NOT NULL AUTO_INCREMENT"),
+            format!("KEY ({row})"),
+        ],
+    }
+}
+
+/// What numbers rows.
+const NUMBERS: &str = " AUTO_INCREMENT";
+
+/// What is behind the type of a column whose table gets rows: one that gets no value never fails,
+/// and one that numbers rows is numbered by the server, where it gets NULL or 0.
+fn tail_of_given(tail: &str, is_given: bool, is_date: bool) -> String {
+    if tail.contains(NUMBERS) {
+        return " NULL".to_owned();
+    }
+    match (is_given, is_date) {
+        (true, _) => tail.to_owned(),
+        // Such a column IS NULL where it has the zero date.
+        (false, true) if !tail.contains(" DEFAULT") => {
+            tail.replace(" NOT NULL", " NOT NULL DEFAULT 0")
+        }
+        (false, true) => tail.to_owned(),
+        (false, false) => tail.replace(" NOT NULL", " NULL"),
+    }
+}
+
 /// A protected column, with the type of its rule.
 fn protected(
     table: &Table,
-    (index, id): (usize, ColumnId),
+    (index, id, is_given): (usize, ColumnId, bool),
     schema: &Schema,
 ) -> Result<String, Refusal> {
     let column = &table.columns[index];
@@ -93,7 +145,11 @@ fn protected(
         None => String::new(),
     };
     let name = names::quote(&column.name);
-    let null = if column.not_null { " NOT NULL" } else { "" };
+    let null = if column.not_null && is_given {
+        " NOT NULL"
+    } else {
+        ""
+    };
     let long = if schema.is_long(id) { "long" } else { "" };
     let type_name = type_name(rule.logical);
     Ok(format!("{name} {long}{type_name}{collation}{null}"))

@@ -16,7 +16,8 @@ use sqlparser::ast::{
     Statement, TableFactor, TableWithJoins, Update,
 };
 
-use super::{column, declared};
+use super::alone::alone;
+use super::{column, declared, refuse_lax};
 use crate::analysis::{Analysis, Constant, Relation, Scope, template};
 use crate::dialect::mysql::finisher::Scanned;
 use crate::dialect::mysql::{MySql, kinds, names, subset};
@@ -34,17 +35,21 @@ pub(super) struct Target<'s> {
     statement: Statement,
     /// Indices of the columns of its primary key.
     key: Vec<usize>,
+    /// Whether it is joined with others.
+    is_joined: bool,
+    /// Whether it returns rows.
+    returns: bool,
     /// Protected columns that get computed values.
     computed: Vec<(AssignmentTarget, ColumnId)>,
 }
 
 /// A query of the rows that a write may mean. None: it is a query itself.
 pub(super) fn rows_of(tree: &Statement) -> Option<Box<Query>> {
-    let (table, selection) = match tree {
-        Statement::Update(update) => (&update.table, &update.selection),
+    let (tables, selection) = match tree {
+        Statement::Update(update) => (vec![update.table.clone()], &update.selection),
         Statement::Delete(delete) => match &delete.from {
             FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from) => {
-                (from.first()?, &delete.selection)
+                (from.clone(), &delete.selection)
             }
         },
         _ => return None,
@@ -56,14 +61,14 @@ pub(super) fn rows_of(tree: &Statement) -> Option<Box<Query>> {
     let SetExpr::Select(select) = &mut *query.body else {
         return None;
     };
-    select.from = vec![table.clone()];
+    select.from = tables;
     select.selection = selection.clone();
     Some(query)
 }
 
 fn other_form() -> Refusal {
     unsupported("a write of this form over protected columns that the server cannot compare")
-        .with_hint("Write one table, without a join, and find its rows by subqueries.")
+        .with_hint("Write one table, and find its rows by joins or subqueries.")
 }
 
 impl<'s> Target<'s> {
@@ -76,13 +81,16 @@ impl<'s> Target<'s> {
         scanned: &Scanned,
         (schema, own): (&'s Schema, MySql),
     ) -> Result<Self, Refusal> {
-        if own.is_lax {
-            return Err(unsupported(
-                "a write that the finisher evaluates without a strict SQL mode",
-            )
-            .with_hint("Set sql_mode to one with STRICT_TRANS_TABLES."));
+        refuse_lax(own)?;
+        let tree = tree.ok_or_else(other_form)?;
+        let joined = alone(tree, schema);
+        let is_joined = joined.is_some();
+        let mut statement = joined.unwrap_or_else(|| tree.clone());
+        let mut returns = false;
+        if let Statement::Delete(delete) = &mut statement {
+            // What is returned is evaluated over the rows that the finisher has.
+            returns = delete.returning.take().is_some();
         }
-        let statement = tree.ok_or_else(other_form)?.clone();
         let factor = match &statement {
             Statement::Update(update) if is_plain_update(update) => only(&update.table),
             Statement::Delete(delete) if is_plain_delete(delete) => match &delete.from {
@@ -98,6 +106,8 @@ impl<'s> Target<'s> {
         };
         Ok(Self {
             table,
+            is_joined,
+            returns,
             statement,
             key: key(table, schema)?,
             computed,
@@ -123,16 +133,23 @@ impl<'s> Target<'s> {
         }
     }
 
-    /// How its rows are written: the index of the table, and the columns that are fetched.
+    /// How its rows are written: the index of the table, the columns that are fetched, and how
+    /// often the text names it.
     ///
     /// # Errors
     /// The server cannot compute a plain column.
     pub fn write(
         &self,
-        (table, columns): (usize, &[usize]),
+        (table, columns, count): (usize, &[usize], usize),
         scanned: &Scanned,
         schema: &Schema,
     ) -> Result<FilledWrite, Refusal> {
+        if self.is_joined && count > 1 {
+            return Err(unsupported(
+                "a write of a table that is joined with itself, which the finisher evaluates",
+            )
+            .with_hint("Read the rows first, and write them by their keys."));
+        }
         let mut fetched = columns.iter().map(|index| &self.table.columns[*index]);
         if fetched.any(|column| column.is_generated) {
             return Err(unsupported(
@@ -158,6 +175,7 @@ impl<'s> Target<'s> {
             computed,
             is_unique,
             deletes: matches!(self.statement, Statement::Delete(_)),
+            returns: self.returns,
             write: self.translated(scanned, schema)?,
         })
     }

@@ -27,8 +27,21 @@ const WRITES: &[&str] = &[
     "UPDATE person SET id = id + 100 WHERE name LIKE '%zebra'",
     "UPDATE person SET small = small * 30000 + 30000 WHERE name LIKE 'k%'",
     "UPDATE person SET name = REPEAT('x', 50) WHERE paid > 0",
+    "UPDATE person SET name = CONCAT(REPEAT(name, IF(id = 1, 1, 30)), '-') WHERE name LIKE 'k%'",
+    "UPDATE person SET small = IF(id = 1, 7, 40000) WHERE name LIKE 'k%' ORDER BY id",
     "UPDATE person SET id = 1 WHERE name LIKE '%zebra'",
     "UPDATE person SET big = 7 WHERE paid < 0",
+    "UPDATE person p JOIN bill b ON b.person = p.id SET p.small = 5, p.name = CONCAT(p.name, '*') \
+     WHERE b.label LIKE 'red%' AND CHAR_LENGTH(p.name) < 9",
+    "UPDATE person, bill SET note = CONCAT('n', label), city = 'Kiel' WHERE bill.person = \
+     person.id AND label LIKE 'red%car'",
+    "UPDATE bill b LEFT JOIN person p ON p.id = b.person SET b.total = b.total + 1, b.label = \
+     LEFT(IFNULL(p.name, 'none'), 5) WHERE p.name IS NULL OR p.name LIKE 'k%'",
+    "DELETE b FROM bill b JOIN person p ON p.id = b.person WHERE p.name LIKE '%two%'",
+    "DELETE FROM bill USING bill, person WHERE bill.person = person.id AND person.name LIKE 'KAN%' \
+     AND bill.total < 12",
+    "DELETE FROM bill WHERE label LIKE 'blue%' RETURNING id, UPPER(label) AS u, total",
+    "DELETE FROM bill WHERE label LIKE 'nothing%' RETURNING *",
     "DELETE FROM bill WHERE label LIKE '%car' AND total > 15",
     "DELETE FROM person WHERE name LIKE '%two%' ORDER BY id DESC LIMIT 1",
     "DELETE FROM bill WHERE person NOT IN (SELECT id FROM person WHERE name LIKE '%a%')",
@@ -123,8 +136,23 @@ fn refusals_say_why(lab: &mut Lab) {
             "protected",
         ),
         (
-            "UPDATE person p JOIN bill b ON b.person = p.id SET p.small = 1 WHERE p.name LIKE 'r'",
-            "without a join",
+            "UPDATE person p JOIN bill b ON b.person = p.id SET p.small = 1, b.total = 2 WHERE \
+             p.name LIKE 'r'",
+            "one table",
+        ),
+        (
+            "UPDATE person p JOIN person q ON q.id = p.id + 1 SET p.note = q.code WHERE q.name \
+             LIKE 'k%'",
+            "itself",
+        ),
+        (
+            "DELETE p, b FROM person p JOIN bill b ON b.person = p.id WHERE p.name LIKE 'r'",
+            "one table",
+        ),
+        (
+            "UPDATE person p JOIN bill b ON b.person = p.id SET p.city = b.label WHERE p.name LIKE \
+             'k%'",
+            "strongroom",
         ),
         (
             "UPDATE IGNORE person SET small = 1 WHERE name LIKE 'k%'",

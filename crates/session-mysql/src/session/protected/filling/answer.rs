@@ -106,9 +106,15 @@ impl Filling {
     pub(super) fn refused(&self, payload: &[u8]) -> Result<Result<Vec<u8>, Refusal>, Malformed> {
         /// `ER_TABLEACCESS_DENIED_ERROR`, `ER_NO_SUCH_TABLE`
         const NO_TABLE: [u16; 2] = [1142, 1146];
+        /// `ER_CANT_REOPEN_TABLE`: it is temporary there.
+        const TWICE: u16 = 1137;
         let error = ErrorPacket::read(payload)?;
         if error.code == TOO_LONG {
             return Ok(Err(refusal(&too_long())));
+        }
+        if error.code == TWICE {
+            let message = "a write that the finisher evaluates names its table twice";
+            return Ok(Err(refusal(&StatementError::unsupported(message))));
         }
         if NO_TABLE.contains(&error.code) {
             let message = "a statement that the finisher evaluates names a table that is not known \

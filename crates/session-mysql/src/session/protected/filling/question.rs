@@ -4,7 +4,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use session_core::{Loaded, StatementError, wiped};
-use sql_plan::{FilledColumn, FilledForm, FilledTable, FinisherTables, Form, Hole, Source};
+use sql_plan::{
+    FilledColumn, FilledForm, FilledInsert, FilledTable, FinisherTables, Form, Hole, Source,
+    Translated,
+};
 use wire_mysql::execute::{Head, NO_CURSOR, write};
 use wire_mysql::row::TextRow;
 use zeroize::Zeroizing;
@@ -48,7 +51,7 @@ pub(super) fn fetch(
         Asked::Prepare(_) => &[],
         Asked::Text | Asked::Execute(_) => &query.tables,
     };
-    let width: usize = tables.iter().map(|table| table.columns.len()).sum();
+    let width: usize = tables.iter().map(width_of).sum();
     let (own, _) = settings
         .own
         .as_ref()
@@ -57,6 +60,9 @@ pub(super) fn fetch(
     text.push_str(&", NULL".repeat(width));
     let mut before = 0;
     for (table, number) in tables.iter().zip(1..) {
+        let Some(rows) = &table.fetch else {
+            continue;
+        };
         let count = table.columns.len();
         write!(text, " UNION ALL SELECT {number}, NULL").map_err(no_text)?;
         text.push_str(&", NULL".repeat(before));
@@ -66,18 +72,23 @@ pub(super) fn fetch(
         }
         before += count;
         text.push_str(&", NULL".repeat(width - before));
-        let rows = rows_of(table, loaded, asked, settings)?;
-        let locks = match &query.write {
-            None => "",
-            Some(write) if write.table + 1 == number => " FOR UPDATE",
-            // As the server does with what an UPDATE reads elsewhere.
-            Some(_) => " LOCK IN SHARE MODE",
+        let rows = rows_of((table, rows), loaded, asked, settings)?;
+        let locks = match (&query.write, &query.insert) {
+            (None, None) => "",
+            (Some(write), _) if write.table + 1 == number => " FOR UPDATE",
+            // As the server does with what an UPDATE or INSERT reads elsewhere.
+            (Some(_), _) | (None, Some(_)) => " LOCK IN SHARE MODE",
         };
         write!(text, " FROM ({rows}{locks}) AS s").map_err(no_text)?;
     }
     // A limit that the session sets does not hold where there is another one.
     text.push_str(" LIMIT 18446744073709551615");
     Ok(text)
+}
+
+/// How many columns of a table are fetched.
+pub(super) fn width_of(table: &FilledTable) -> usize {
+    table.fetch.as_ref().map_or(0, |_| table.columns.len())
 }
 
 fn no_text(_: std::fmt::Error) -> StatementError {
@@ -127,12 +138,12 @@ pub(super) fn filled(
 
 /// The statement that fetches the rows of a table.
 fn rows_of(
-    table: &FilledTable,
+    (table, fetch): (&FilledTable, &Translated),
     loaded: &Loaded,
     asked: &Asked,
     settings: &Settings,
 ) -> Result<String, StatementError> {
-    let own = fill::text_with(&table.fetch, |hole| filled(hole, asked, settings, loaded));
+    let own = fill::text_with(fetch, |hole| filled(hole, asked, settings, loaded));
     match (&table.fetch_all, own) {
         // The finisher evaluates the condition, whatever the value is.
         (Some(all), Err(_)) => fill::text(all, loaded, fill::Made::default()),
@@ -177,6 +188,7 @@ impl Filling {
         databases.sort_unstable();
         databases.dedup();
         let tables = filler.tables();
+        let numbered = filler.numbered;
         let own = filler.session(self.kind.series)?;
         let settings = settings(&own, query, self.kind.series)?;
         if let Some(writing) = &mut self.writing {
@@ -198,7 +210,10 @@ impl Filling {
             tables,
             settings,
             statement,
-            read_back: self.writing.as_ref().and_then(|_| read_back(query)),
+            read_back: self.writing.as_ref().and_then(|_| match &query.insert {
+                None => read_back(query),
+                Some(insert) => read_inserted(query, insert, numbered),
+            }),
             answer_size_max: self.size_max,
         })
     }
@@ -263,6 +278,22 @@ fn read_back(query: &FinisherTables) -> Option<String> {
     Some(text)
 }
 
+/// The query that reads the rows which a statement has put into a table of the finisher, behind
+/// those that it had before.
+fn read_inserted(query: &FinisherTables, insert: &FilledInsert, before: u64) -> Option<String> {
+    let table = query.tables.get(insert.table)?;
+    let columns = insert.columns.iter().map(|place| table.columns.get(*place));
+    let columns: Vec<String> = columns
+        .map(|column| column.map(as_bytes))
+        .collect::<Option<_>>()?;
+    Some(format!(
+        "SELECT {} FROM {} AS s WHERE {row} > {before} ORDER BY {row} LIMIT 18446744073709551615",
+        columns.join(", "),
+        table.name,
+        row = FilledTable::ROW
+    ))
+}
+
 /// Bytes with values.
 type Bytes = Zeroizing<Vec<u8>>;
 
@@ -274,7 +305,7 @@ struct Filler<'a> {
     filled: Vec<(Vec<Bytes>, Bytes)>,
     session: Option<String>,
     /// Rows of the table that is written, which are numbered.
-    numbered: u64,
+    pub(super) numbered: u64,
 }
 
 /// A table with its columns, if not those alone are given that a `*` means.
@@ -299,7 +330,7 @@ impl<'a> Filler<'a> {
         }
     }
 
-    /// Takes a row. Gives whether it is one of the table that is written.
+    /// Takes a row. Gives whether it is one that may be changed.
     fn row(&mut self, payload: &[u8], width: usize) -> Result<bool, StatementError> {
         let other = StatementError::other_columns;
         let row = TextRow::read(payload, width).map_err(|_| other())?;
@@ -316,13 +347,15 @@ impl<'a> Filler<'a> {
         };
         let tables = &self.query.tables;
         let table = tables.get(index).ok_or_else(other)?;
-        let before: usize = tables[..index].iter().map(|own| own.columns.len()).sum();
+        let before: usize = tables[..index].iter().map(width_of).sum();
         let (full, open) = &mut self.filled[index];
         if open.len() > STATEMENT_SIZE {
             full.push(std::mem::replace(open, Zeroizing::new(Vec::new())));
         }
         let write = self.query.write.as_ref();
-        let is_written = write.is_some_and(|write| write.table == index);
+        let is_changed = write.is_some_and(|write| write.table == index);
+        let insert = self.query.insert.as_ref();
+        let is_written = is_changed || insert.is_some_and(|insert| insert.table == index);
         match open.is_empty() {
             true => {
                 let begin = format!("INSERT INTO {} VALUES (", insert_into(table, is_written));
@@ -352,7 +385,7 @@ impl<'a> Filler<'a> {
             wiped::extend(open, format!(", {}", self.numbered).as_bytes());
         }
         wiped::extend(open, b")");
-        Ok(is_written)
+        Ok(is_changed)
     }
 
     /// All statements, those that make the tables before the others.
@@ -389,7 +422,6 @@ impl<'a> Filler<'a> {
     }
 }
 
-/// The statement that makes the settings of the finisher those of the session.
 /// Writes a value as SQL.
 pub(super) fn put(form: &FilledForm, value: &[u8], out: &mut Bytes) -> Result<(), StatementError> {
     // Two digits for each byte, and what is around them.

@@ -21,17 +21,20 @@ use super::super::errors::{refusal, without_sealed};
 use super::super::fill::{self, Written};
 use super::super::settings::Settings;
 use super::answer::check_lengths;
+use super::computed::Computed;
 use super::question::{self, put};
 use super::{Asked, Filling, Stage, Taken};
-use crate::finisher::{FinisherAnswer, FinisherChanges};
+use crate::finisher::{FinisherAnswer, FinisherChanges, FinisherRows};
 use crate::refusal::Refusal;
 
 /// What the client is told once all is written.
 #[derive(Debug, Default)]
-struct Told {
-    affected_rows: u64,
-    info: Vec<u8>,
-    warning_count: u16,
+pub(super) struct Told {
+    pub(super) affected_rows: u64,
+    /// The first number that the server has given to a row.
+    pub(super) last_insert_id: u64,
+    pub(super) info: Vec<u8>,
+    pub(super) warning_count: u16,
 }
 
 /// A write under way.
@@ -39,15 +42,21 @@ struct Told {
 pub(super) struct Writing {
     /// The statement is a transaction of its own.
     is_own: bool,
+    /// One statement of the server's is all, and it needs no transaction around it.
+    pub(super) is_single: bool,
+    /// Rows that are inserted, if it inserts some.
+    pub(super) inserts: Option<Computed>,
     /// The rows of the table as the server gave them, and how many columns these have.
     pub(super) rows: (Vec<Vec<u8>>, usize),
     /// The time at which these were fetched, which is that of all that is written.
     pub(super) moment: String,
     /// Texts that write rows.
-    due: VecDeque<String>,
+    pub(super) due: VecDeque<String>,
     /// Whether a row that is gone is none of the proxy's business: others were deleted with it.
     deletes: bool,
-    told: Told,
+    pub(super) told: Told,
+    /// What the statement returns, if it returns rows.
+    pub(super) returned: Option<FinisherRows>,
     /// Rows of `SHOW WARNINGS`.
     pub(super) warnings: Vec<Zeroizing<Vec<u8>>>,
 }
@@ -70,7 +79,7 @@ impl Undone {
     }
 }
 
-fn query(text: &str) -> Vec<u8> {
+pub(super) fn query(text: &str) -> Vec<u8> {
     let mut command = Vec::new();
     write_text(kind::QUERY, text.as_bytes(), &mut command);
     command
@@ -82,16 +91,23 @@ fn is_alone(status: Status) -> bool {
 }
 
 impl Writing {
-    pub(super) fn new(write: &FilledWrite, status: Status) -> Self {
-        Self {
+    /// What a statement writes. None: it writes nothing.
+    pub(super) fn of(query: &FinisherTables, status: Status) -> Option<Self> {
+        let inserts = query.insert.as_ref().map(|_| Computed::default());
+        let write = query.write.as_ref();
+        let mut fetches = query.tables.iter().filter_map(|table| table.fetch.as_ref());
+        (write.is_some() || inserts.is_some()).then(|| Self {
             is_own: is_alone(status),
+            is_single: inserts.is_some() && fetches.next().is_none(),
+            inserts,
             rows: (Vec::new(), 0),
             moment: String::new(),
             due: VecDeque::new(),
-            deletes: write.deletes,
+            deletes: write.is_some_and(|own| own.deletes),
             told: Told::default(),
+            returned: None,
             warnings: Vec::new(),
-        }
+        })
     }
 
     /// What begins it.
@@ -103,9 +119,11 @@ impl Writing {
     }
 
     fn end(&self) -> &'static str {
-        match self.is_own {
-            true => "COMMIT AND NO CHAIN NO RELEASE",
-            false => "RELEASE SAVEPOINT strongroom_statement",
+        match (self.is_single, self.is_own) {
+            // It has nothing to end.
+            (true, _) => "DO 0",
+            (false, true) => "COMMIT AND NO CHAIN NO RELEASE",
+            (false, false) => "RELEASE SAVEPOINT strongroom_statement",
         }
     }
 
@@ -117,10 +135,12 @@ impl Writing {
     }
 
     /// The client's answer.
-    fn answer(&self, status: Status, capabilities: Capabilities) -> Vec<u8> {
-        let found = matched(&self.told.info).filter(|_| capabilities.has(Capabilities::FOUND_ROWS));
+    pub(super) fn answer(&self, status: Status, capabilities: Capabilities) -> Vec<u8> {
+        let counts_found = self.inserts.is_none() && capabilities.has(Capabilities::FOUND_ROWS);
+        let found = matched(&self.told.info).filter(|_| counts_found);
         let status = Status(status.0 & !Status::SESSION_STATE_CHANGED);
         let mut ok = OkPacket::new(found.unwrap_or(self.told.affected_rows), status);
+        ok.last_insert_id = self.told.last_insert_id;
         ok.info = &self.told.info;
         ok.warnings = self.told.warning_count;
         let mut payload = Vec::new();
@@ -144,7 +164,8 @@ impl Filling {
 
     /// Whether it begins a transaction of its own.
     pub(in crate::session::protected) fn begins_transaction(&self) -> bool {
-        self.writing.as_ref().is_some_and(|own| own.is_own)
+        let own = self.writing.as_ref();
+        own.is_some_and(|own| own.is_own && !own.is_single)
     }
 
     /// Warnings of a write that is done.
@@ -157,6 +178,7 @@ impl Filling {
     pub(super) fn fail(&mut self, undone: Undone) -> Taken {
         match &self.writing {
             None => undone.taken(),
+            Some(writing) if writing.is_single => undone.taken(),
             Some(writing) => {
                 let command = query(writing.undo());
                 self.stage = Stage::Undoing(undone);
@@ -184,7 +206,10 @@ impl Filling {
             return Ok(undone.taken());
         }
         if is_error {
-            let error = without_sealed(payload)?;
+            let error = match self.with_values(payload) {
+                Some(error) => error,
+                None => without_sealed(payload)?,
+            };
             return Ok(match self.stage {
                 Stage::Writing => self.fail(Undone::Payload(error)),
                 _ => Taken::Answers(error),
@@ -205,6 +230,11 @@ impl Filling {
                 self.stage = Stage::Fetching(fetching);
                 Ok(Taken::Sends(query(&text)))
             }
+            Stage::Writing if writing.inserts.is_some() => {
+                let (affected, number) = (ok.affected_rows, ok.last_insert_id);
+                let said = (ok.info.to_vec(), ok.warnings);
+                self.put((affected, number), said, (capabilities, *status))
+            }
             Stage::Writing => {
                 let is_found = ok.affected_rows > 0 || matched(ok.info).is_some_and(|own| own > 0);
                 match is_found || writing.deletes {
@@ -214,13 +244,16 @@ impl Filling {
                     ))))),
                 }
             }
-            Stage::Ending => Ok(Taken::Answers(writing.answer(*status, capabilities))),
+            Stage::Ending => Ok(match writing.returned.take() {
+                Some(rows) => Taken::Returns(Box::new(rows)),
+                None => Taken::Answers(writing.answer(*status, capabilities)),
+            }),
             _ => Err(Malformed.into()),
         }
     }
 
     /// Writes the next row, or ends.
-    fn next(&mut self) -> Taken {
+    pub(super) fn next(&mut self) -> Taken {
         let Some(writing) = &mut self.writing else {
             return Taken::Fails(refusal(&StatementError::other_plan()));
         };
@@ -256,17 +289,34 @@ impl Filling {
                 return Ok(self.fail(Undone::Refusal(refusal(&error))));
             }
         };
-        match self.texts(&changes, settings) {
+        let (query, inserts) = match super::tables_of(&self.plan) {
+            Some(query) => (query, query.insert.as_ref()),
+            None => return Err(Malformed.into()),
+        };
+        let due = match inserts {
+            None => self.texts(&changes, settings),
+            Some(insert) => self.text_of_rows(&changes, (query, insert), settings),
+        };
+        match due {
             Err(error) => Ok(self.fail(Undone::Refusal(refusal(&error)))),
             Ok(due) => {
                 let writing = self.writing.as_mut().ok_or(Malformed)?;
                 writing.due = due;
                 writing.told = Told {
                     affected_rows: changes.affected_rows,
+                    last_insert_id: 0,
                     info: changes.info,
                     warning_count: changes.read.warning_count,
                 };
                 writing.warnings = changes.read.warnings;
+                writing.returned = changes.returned;
+                if let Some(computed) = &mut writing.inserts {
+                    let width = changes.read.columns.len();
+                    *computed = Computed {
+                        rows: changes.read.rows,
+                        width,
+                    };
+                }
                 writing.rows = (Vec::new(), 0);
                 Ok(self.next())
             }
@@ -318,8 +368,13 @@ impl Filling {
                 texts.push_back(made.text((row.ok_or_else(other)?, writing.rows.1), values)?);
             }
         }
-        if texts.len() as u64 != changes.affected_rows {
+        if texts.len() as u64 != changes.affected_rows
+            || write.returns != changes.returned.is_some()
+        {
             return Err(other());
+        }
+        if let Some(returned) = &changes.returned {
+            check_lengths(returned)?;
         }
         if write.is_unique && texts.len() > 1 {
             return Err(StatementError::unsupported(
@@ -362,7 +417,7 @@ impl Made<'_> {
         let row: Vec<Option<&[u8]>> = row.iter().collect();
         let tables = &self.query.tables;
         let before = tables[..self.write.table].iter();
-        let before: usize = before.map(|own| own.columns.len()).sum();
+        let before: usize = before.map(question::width_of).sum();
         let table = tables.get(self.write.table).ok_or_else(other)?;
         let given = |number: usize| {
             let place = self.write.key.get(number).copied().ok_or_else(other)?;
