@@ -3,7 +3,7 @@
 //! This crate knows no message. It has:
 //!
 //! - what all sessions know together: rules, schemas, plans and their cache, keys of columns
-//!   ([`Protection`], [`plans`], [`Loaded`], [`Sealer`]);
+//!   ([`Protection`], [`plans`], [`Loaded`], [`Sealer`]), tokens of texts ([`Weights`]);
 //! - what fills the holes of a statement: parameters, constants, calculated values ([`Statement`],
 //!   [`Inputs`]);
 //! - the fetched cells of a query that the proxy finishes ([`cells`]), the new values of an
@@ -36,6 +36,7 @@ mod protection;
 mod sealing;
 mod statement_error;
 mod statements;
+mod tokens;
 mod value_format;
 mod watch;
 pub mod wiped;
@@ -55,5 +56,6 @@ pub use protection::{CHECK_INTERVAL, Freshness, OffersFinisher, Protection, Read
 pub use sealing::{OpenedGroup, Root, Sealer, Unopened, unopened};
 pub use statement_error::{Fault, StatementError};
 pub use statements::{BoundConstants, Statement, UnboundConstants};
+pub use tokens::{KeylessText, TEXTS_MAX, Weights};
 pub use value_format::{CutShort, ValueFormat};
 pub use watch::{Announced, Requests, Watch, Watching};

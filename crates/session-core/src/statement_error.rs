@@ -5,6 +5,8 @@ use column_value::ValueError;
 use sql_plan::Refusal;
 use sqlstate::SqlState;
 
+use crate::tokens::KeylessText;
+
 /// Whose fault it is, so who has to change something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -42,6 +44,8 @@ pub struct StatementError {
     pub ends_session: bool,
     /// The statement works again once the client has prepared it again.
     pub wants_preparing: bool,
+    /// The statement works once the collation key of this text is known.
+    pub keyless: Option<Box<KeylessText>>,
 }
 
 impl StatementError {
@@ -56,6 +60,7 @@ impl StatementError {
             context: None,
             ends_session: false,
             wants_preparing: false,
+            keyless: None,
         }
     }
 
@@ -103,6 +108,17 @@ impl StatementError {
         Self {
             ends_session: true,
             ..Self::new(Fault::Server, SqlState::DATA_CORRUPTED, message)
+        }
+    }
+
+    /// The collation key of a text is not known.
+    pub fn keyless(text: KeylessText) -> Self {
+        let message = "the proxy's finisher has not told yet which texts are equal to one of the \
+                       statement";
+        Self {
+            keyless: Some(Box::new(text)),
+            ..Self::new(Fault::Limit, SqlState::PROGRAM_LIMIT_EXCEEDED, message)
+                .hint("Send the statement again.")
         }
     }
 

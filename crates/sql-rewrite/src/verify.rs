@@ -37,6 +37,7 @@ mod skip_locked;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod write;
 
 use std::collections::HashSet;

@@ -4,7 +4,6 @@
 mod writes;
 
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 
 use mysql::Value;
 use mysql::prelude::Queryable as _;
@@ -12,7 +11,7 @@ use server_testkit::mysql::Brand;
 
 use super::canary::search;
 use super::differential::{as_text, prepared};
-use super::lab::Lab;
+use super::lab::{Lab, finish};
 
 const RULES: &str = "
 [keys]
@@ -79,12 +78,6 @@ const PLAIN: [&str; 6] = [
     "UPDATE bill SET paid_at = '2024-01-02 03:04:05' WHERE id < 3",
     "UPDATE plain SET note = 'a\\\\b', page = 'p', doc = '[1, {}]', memo = 'm' WHERE id = 3",
 ];
-
-fn finish(engine: &str) -> String {
-    let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
-    let run_as = if is_root { "run_as = \"nobody\"\n" } else { "" };
-    format!("\n[finish]\nengine = \"{engine}\"\n{run_as}")
-}
 
 fn lab(more: &str, engine: &str) -> Option<Lab> {
     let rules = format!("{more}{RULES}{}", finish(engine));
@@ -192,7 +185,11 @@ fn check(lab: &mut Lab, text: &str, values: Option<Vec<Value>>) {
 }
 
 /// Compares an answer. Gives how many warnings there were, or what differs.
-fn compare(lab: &mut Lab, text: &str, values: Option<Vec<Value>>) -> Result<usize, String> {
+pub(super) fn compare(
+    lab: &mut Lab,
+    text: &str,
+    values: Option<Vec<Value>>,
+) -> Result<usize, String> {
     let twin = text.replace("shop.", "twin.");
     let (mut ours, mut theirs) = match values {
         None => (
@@ -523,7 +520,7 @@ fn refusals_say_why(lab: &mut Lab) {
 }
 
 /// What was in conditions and constants is in no text for the server.
-fn nothing_is_in_clear(lab: &Lab, canaries: &[&str]) {
+pub(super) fn nothing_is_in_clear(lab: &Lab, canaries: &[&str]) {
     let log = fs::read(lab.log()).expect("a log");
     let text = String::from_utf8_lossy(&log);
     let is_ours =

@@ -86,17 +86,29 @@ fn protected(
         ))
         .with_hint("Let the default of the table be utf8mb4."));
     }
+    if let Some(own) = rule.form.tokens {
+        return Ok(declared_as(column, rule, schema, &collate(own.name())));
+    }
     let is_binary = schema.catalogue.binary_texts.contains(&id);
     let collation = match collation {
         Some(_) if is_binary => " COLLATE utf8mb4_bin".to_owned(),
         Some(name) => collate(name),
         None => String::new(),
     };
+    Ok(declared_as(column, rule, schema, &collation))
+}
+
+fn declared_as(
+    column: &crate::Column,
+    rule: &crate::ProtectedColumn,
+    schema: &Schema,
+    collation: &str,
+) -> String {
     let name = names::quote(&column.name);
     let null = if column.not_null { " NOT NULL" } else { "" };
-    let long = if schema.is_long(id) { "long" } else { "" };
+    let long = if schema.is_long(rule.id) { "long" } else { "" };
     let type_name = type_name(rule.logical);
-    Ok(format!("{name} {long}{type_name}{collation}{null}"))
+    format!("{name} {long}{type_name}{collation}{null}")
 }
 
 fn collate(name: &str) -> String {
