@@ -41,6 +41,8 @@ mod value_format;
 mod watch;
 pub mod wiped;
 
+pub use column_codec::{TOKEN_PREFIX_SIZE, behind};
+
 pub use calculated::{calculated_of_constants, no_parameter};
 pub use constants::{
     check_size, read_literal, seal, seal_computed, seal_literal, seal_together, store,

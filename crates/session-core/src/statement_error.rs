@@ -39,7 +39,7 @@ pub struct StatementError {
     /// What to do.
     pub hint: Option<String>,
     /// Where it was: `COPY t, line 3, column c`.
-    pub context: Option<String>,
+    pub context: Option<Box<str>>,
     /// The session cannot go on behind it.
     pub ends_session: bool,
     /// The statement works again once the client has prepared it again.
@@ -132,7 +132,7 @@ impl StatementError {
     /// With where it was.
     #[must_use]
     pub fn context(mut self, context: impl Into<String>) -> Self {
-        self.context = Some(context.into());
+        self.context = Some(context.into().into_boxed_str());
         self
     }
 }

@@ -520,7 +520,7 @@ fn refusals_say_why(lab: &mut Lab) {
 }
 
 /// What was in conditions and constants is in no text for the server.
-pub(super) fn nothing_is_in_clear(lab: &Lab, canaries: &[&str]) {
+fn nothing_is_in_clear(lab: &Lab, canaries: &[&str]) {
     let log = fs::read(lab.log()).expect("a log");
     let text = String::from_utf8_lossy(&log);
     let is_ours =

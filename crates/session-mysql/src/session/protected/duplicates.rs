@@ -5,7 +5,7 @@
 //! has stored; if that is a row of the statement, its message is written anew with the values of
 //! the row.
 
-use column_codec::TOKEN_PREFIX_SIZE;
+use session_core::TOKEN_PREFIX_SIZE;
 use session_core::plans::TextPlan;
 use sql_plan::{Form, Mode, Plan, Purpose, Source, Translated};
 use sql_rewrite::Dialect;

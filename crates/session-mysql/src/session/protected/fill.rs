@@ -3,10 +3,9 @@
 
 use std::fmt::Write as _;
 
-use column_codec::behind;
 use column_value::{LogicalType, Value as Stored, ValueError};
 use semantics_mysql::{Given, bound, check_ending, matched, matched_by_collation, stored_within};
-use session_core::{KeylessText, Loaded, StatementError};
+use session_core::{KeylessText, Loaded, StatementError, behind};
 use sql_plan::{ColumnId, Form, Hole, Literal, Mode, Piece, Purpose, Source, Translated};
 use sql_rewrite::ProtectedColumn;
 use sqlstate::SqlState;
