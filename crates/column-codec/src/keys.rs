@@ -50,8 +50,8 @@ impl Purpose {
 }
 
 /// Derives a key with HKDF-SHA256. Its `info` is mode, purpose, key version, class, the identity of
-/// the order, the padding of mode `equality`, the collation of tokens, and the domain, or else table
-/// and column, each preceded by its length.
+/// the order, the padding of mode `equality`, the collation of tokens, and the domain, or else the
+/// table and column, each preceded by its length.
 pub(crate) fn derive(
     root: &Key,
     purpose: Purpose,

@@ -403,7 +403,7 @@ impl ServerError {
             error: StatementError {
                 detail: field(b'D'),
                 hint: field(b'H'),
-                context: field(b'W'),
+                context: field(b'W').map(String::into_boxed_str),
                 ..StatementError::new(Fault::Statement, code, message)
             },
             is_last: matches!(severity.as_str(), "FATAL" | "PANIC"),

@@ -45,6 +45,12 @@ pub enum UnsupportedError {
     /// A part that needs the protocol of PostgreSQL.
     #[error("{0} is for PostgreSQL alone: remove it, or protocol = \"mysql\"")]
     Part(&'static str),
+    /// Rules need a finisher.
+    #[error(
+        "a rule finds texts by a collation, whose keys a finisher gives: set [finish] engine = \
+         \"mariadb\", or write collation = \"binary\" in the rule"
+    )]
+    NoCollationKeys,
     /// A finisher of another product.
     #[error("[finish] engine = \"mariadb\" is for MariaDB alone: use engine = \"postgres\"")]
     Engine,
@@ -79,6 +85,9 @@ pub fn check(config: &Config) -> Result<(), UnsupportedError> {
         return Err(UnsupportedError::Rules(errors));
     }
     let engine = config.finish.as_ref().map(|finish| finish.engine);
+    if config.columns.has_tokens() && engine != Some(FinishEngine::MariaDb) {
+        return Err(UnsupportedError::NoCollationKeys);
+    }
     for (is_there, part) in [
         (
             engine == Some(FinishEngine::Postgres),

@@ -161,6 +161,15 @@ pub fn matched(given: Given<'_>, logical: LogicalType) -> Result<Option<Value>, 
     }
 }
 
+/// The text whose equals are looked for by a collation. It may be longer than the column is, since
+/// letters that do not count are equal to none.
+///
+/// # Errors
+/// 22P02: it is no text, so the server would compare numbers.
+pub fn matched_by_collation(given: Given<'_>) -> Result<&str, ValueError> {
+    text_of(given, LogicalType::Text)
+}
+
 /// Checks a text that is stored where texts are compared by their bytes.
 ///
 /// # Errors

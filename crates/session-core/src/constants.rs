@@ -105,7 +105,7 @@ pub fn seal<F: ValueFormat>(
             let value = assign(value, from, to, context)?;
             store::<F>(loaded, column, &value, context, out)
         }
-        Purpose::Match | Purpose::Bound => {
+        Purpose::Match | Purpose::MatchEnd | Purpose::Bound => {
             let value = compared(value, from, to, context)?;
             loaded.sealer.seal(column, purpose, &value, out)
         }

@@ -3,7 +3,7 @@
 //! This crate knows no message. It has:
 //!
 //! - what all sessions know together: rules, schemas, plans and their cache, keys of columns
-//!   ([`Protection`], [`plans`], [`Loaded`], [`Sealer`]);
+//!   ([`Protection`], [`plans`], [`Loaded`], [`Sealer`]), tokens of texts ([`Weights`]);
 //! - what fills the holes of a statement: parameters, constants, calculated values ([`Statement`],
 //!   [`Inputs`]);
 //! - the fetched cells of a query that the proxy finishes ([`cells`]), the new values of an
@@ -36,9 +36,12 @@ mod protection;
 mod sealing;
 mod statement_error;
 mod statements;
+mod tokens;
 mod value_format;
 mod watch;
 pub mod wiped;
+
+pub use column_codec::{TOKEN_PREFIX_SIZE, behind};
 
 pub use calculated::{calculated_of_constants, no_parameter};
 pub use constants::{
@@ -55,5 +58,6 @@ pub use protection::{CHECK_INTERVAL, Freshness, OffersFinisher, Protection, Read
 pub use sealing::{OpenedGroup, Root, Sealer, Unopened, unopened};
 pub use statement_error::{Fault, StatementError};
 pub use statements::{BoundConstants, Statement, UnboundConstants};
+pub use tokens::{KeylessText, TEXTS_MAX, Weights};
 pub use value_format::{CutShort, ValueFormat};
 pub use watch::{Announced, Requests, Watch, Watching};

@@ -15,6 +15,7 @@ use crate::loaded::Loaded;
 use crate::plans::{PlanCache, TextPlan};
 use crate::sealing::{Root, Sealer};
 use crate::statement_error::StatementError;
+use crate::tokens::Weights;
 use crate::watch::Watch;
 
 mod freshness;
@@ -63,6 +64,13 @@ struct Intervals {
     lease: Option<Duration>,
 }
 
+/// What was noted of servers.
+#[derive(Default)]
+struct Noted {
+    warnings: Mutex<HashSet<String>>,
+    weights: Weights,
+}
+
 /// What all sessions share.
 pub struct Protection {
     rules: Rules,
@@ -73,7 +81,7 @@ pub struct Protection {
     plans: PlanCache,
     counters: Counters,
     versions: AtomicU64,
-    warnings: Mutex<HashSet<String>>,
+    noted: Noted,
     limits: Limits,
     intervals: Intervals,
     offers_finisher: Option<OffersFinisher>,
@@ -145,7 +153,7 @@ impl Protection {
             plans: PlanCache::default(),
             counters: Counters::default(),
             versions: AtomicU64::new(1),
-            warnings: Mutex::default(),
+            noted: Noted::default(),
             limits: Limits {
                 finish_rows_max: FINISH_ROWS_MAX,
                 finish_bytes_max: FINISH_BYTES_MAX,
@@ -245,6 +253,11 @@ impl Protection {
         &self.counters
     }
 
+    /// What is known of the weights of collations.
+    pub fn weights(&self) -> &Weights {
+        &self.noted.weights
+    }
+
     /// How many plans are cached.
     pub fn plans_cached(&self) -> u64 {
         self.plans.count() as u64
@@ -257,7 +270,7 @@ impl Protection {
 
     /// Logs a mismatch of rules and a database, each only once.
     pub fn warn_once(&self, database: &str, warning: String) {
-        let warnings = self.warnings.lock();
+        let warnings = self.noted.warnings.lock();
         let mut warnings = warnings.unwrap_or_else(PoisonError::into_inner);
         let key = format!("{database}\0{warning}");
         if warnings.len() < WARNINGS_MAX && warnings.insert(key) {

@@ -3,13 +3,16 @@
 use std::cell::RefCell;
 
 use column_codec::{
-    Codec, ColumnSpec, GroupCodec, GroupSpec, SealError, SpecError, VALUE_NONCE_SIZE, ValueNonce,
+    Codec, ColumnSpec, GroupCodec, GroupSpec, SealError, SpecError, TokenPrefix, VALUE_NONCE_SIZE,
+    ValueNonce,
 };
 use column_value::{Value, ValueError};
 use crypto::secret::Key;
 use sql_plan::{ColumnId, Purpose};
 use sql_rewrite::{ProtectedColumn, Schema};
 use sqlstate::SqlState;
+
+use crate::tokens::KnownTokens;
 
 /// The key that all others are derived from.
 pub struct Root(Key);
@@ -48,6 +51,7 @@ impl Root {
             codec,
             groups: GroupCodec::new(&self.0, &groups),
             places,
+            tokens: KnownTokens::default(),
         })
     }
 }
@@ -77,6 +81,7 @@ pub struct Sealer {
     groups: GroupCodec,
     /// Of each column that is sealed with others: the group, and its place among the members.
     places: Vec<Option<(usize, usize)>>,
+    tokens: KnownTokens,
 }
 
 /// The values that were sealed together and opened last.
@@ -109,11 +114,54 @@ impl Sealer {
             Purpose::Store => self.codec.seal_store(index, value, fresh_nonce, out),
             Purpose::Match => self.codec.seal_match(index, value, out),
             Purpose::Bound => self.codec.seal_bound(index, value, out),
+            // Of tokens alone, which are made of more than the value.
+            Purpose::MatchEnd => {
+                return Err(ValueError::new(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    "a value is compared that has no token",
+                ));
+            }
         };
         sealed.map_err(|error: SealError| ValueError {
             sqlstate: error.sqlstate(),
             message: error.to_string(),
         })
+    }
+
+    /// What the values of all texts begin with that are equal to one. None: the collation key of
+    /// the text is not known, or the column has no tokens.
+    pub fn token(&self, column: ColumnId, text: &str) -> Option<TokenPrefix> {
+        let note = self.codec.text_note(column.0 as usize, text)?;
+        self.tokens.find(column, note)
+    }
+
+    /// Notes the collation key of a text for a column.
+    pub fn note_key(&self, column: ColumnId, text: &str, collation_key: &[u8]) {
+        let index = column.0 as usize;
+        if let (Some(note), Some(prefix)) = (
+            self.codec.text_note(index, text),
+            self.codec.token_prefix(index, collation_key),
+        ) {
+            self.tokens.keep(column, note, prefix);
+        }
+    }
+
+    /// Appends a sealed value for storage, behind its token.
+    ///
+    /// # Errors
+    /// A value that the column cannot have.
+    pub fn seal_behind(
+        &self,
+        column: ColumnId,
+        prefix: &TokenPrefix,
+        value: &Value,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ValueError> {
+        let index = column.0 as usize;
+        let sealed = self
+            .codec
+            .seal_behind(index, prefix, value, fresh_nonce(), out);
+        sealed.map_err(|error| ValueError::new(error.sqlstate(), error.to_string()))
     }
 
     /// Appends the sealed value of the members of the group that a column is of, in their order.

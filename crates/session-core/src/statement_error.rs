@@ -5,6 +5,8 @@ use column_value::ValueError;
 use sql_plan::Refusal;
 use sqlstate::SqlState;
 
+use crate::tokens::KeylessText;
+
 /// Whose fault it is, so who has to change something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -37,11 +39,13 @@ pub struct StatementError {
     /// What to do.
     pub hint: Option<String>,
     /// Where it was: `COPY t, line 3, column c`.
-    pub context: Option<String>,
+    pub context: Option<Box<str>>,
     /// The session cannot go on behind it.
     pub ends_session: bool,
     /// The statement works again once the client has prepared it again.
     pub wants_preparing: bool,
+    /// The statement works once the collation key of this text is known.
+    pub keyless: Option<Box<KeylessText>>,
 }
 
 impl StatementError {
@@ -56,6 +60,7 @@ impl StatementError {
             context: None,
             ends_session: false,
             wants_preparing: false,
+            keyless: None,
         }
     }
 
@@ -106,6 +111,17 @@ impl StatementError {
         }
     }
 
+    /// The collation key of a text is not known.
+    pub fn keyless(text: KeylessText) -> Self {
+        let message = "the proxy's finisher has not told yet which texts are equal to one of the \
+                       statement";
+        Self {
+            keyless: Some(Box::new(text)),
+            ..Self::new(Fault::Limit, SqlState::PROGRAM_LIMIT_EXCEEDED, message)
+                .hint("Send the statement again.")
+        }
+    }
+
     /// With what the user can do.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -116,7 +132,7 @@ impl StatementError {
     /// With where it was.
     #[must_use]
     pub fn context(mut self, context: impl Into<String>) -> Self {
-        self.context = Some(context.into());
+        self.context = Some(context.into().into_boxed_str());
         self
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use column_value::{EqualityForm, LogicalType, Pad};
+use column_value::{Collation, EqualityForm, LogicalType, Pad};
 use serde::{Deserialize, Serialize};
 
 mod check;
@@ -51,8 +51,9 @@ pub struct ColumnRule {
     /// `DEFAULT` of the column, as an SQL literal or `CURRENT_TIMESTAMP`, or where its values are
     /// drawn from ([`Draws`]): the proxy fills it in.
     pub default: Option<String>,
-    /// The collation by which a text is compared and sorted, before MySQL and MariaDB: `binary`,
-    /// by its bytes. None: the server's own, which the proxy does not know.
+    /// The collation by which a text is compared, before MySQL and MariaDB: `binary`, by its bytes;
+    /// or in mode `equality` the name of a [`Collation`], by whose keys equal texts are found.
+    /// None: the server's own, which the proxy does not know.
     pub collation: Option<String>,
     /// Columns of the table with this name are sealed together, as one value.
     pub group: Option<String>,
@@ -67,6 +68,22 @@ pub struct ColumnRule {
     /// evaluates.
     #[serde(default)]
     pub checks: BTreeMap<String, String>,
+}
+
+impl ColumnRule {
+    /// The collation by whose keys texts are found. None: they are found by their bytes, or not.
+    pub fn tokens(&self) -> Option<Collation> {
+        let name = self
+            .collation
+            .as_deref()
+            .filter(|_| self.mode == Mode::Equality);
+        name?.parse().ok()
+    }
+
+    /// Whether texts are compared and sorted by their bytes.
+    pub fn is_binary(&self) -> bool {
+        self.collation.as_deref() == Some("binary")
+    }
 }
 
 /// All rules: table (`table` or `schema.table`) to column to rule.
@@ -124,6 +141,12 @@ impl Rules {
     pub fn has_checks(&self) -> bool {
         let mut rules = self.tables.values().flat_map(BTreeMap::values);
         rules.any(|rule| !rule.checks.is_empty())
+    }
+
+    /// Whether a rule has texts that are found by a collation. Only a finisher gives its keys.
+    pub fn has_tokens(&self) -> bool {
+        let mut rules = self.tables.values().flat_map(BTreeMap::values);
+        rules.any(|rule| rule.tokens().is_some())
     }
 
     /// Whether a rule has a group. Only PostgreSQL's sessions know them.

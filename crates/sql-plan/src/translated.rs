@@ -118,6 +118,8 @@ pub enum Purpose {
     Store,
     /// To be compared for equality: a value that the type cannot have matches no row.
     Match,
+    /// The least bytes behind all values that are equal by the collation of a column with tokens.
+    MatchEnd,
     /// To be compared for order: a value beyond the type's range lies beyond every stored one.
     Bound,
 }

@@ -27,6 +27,7 @@ mod query;
 mod query_context;
 mod scope;
 pub(crate) mod template;
+mod tokens;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -144,6 +144,7 @@ fn purpose_name(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Store => "store",
         Purpose::Match => "match",
+        Purpose::MatchEnd => "match end",
         Purpose::Bound => "bound",
     }
 }

@@ -129,18 +129,44 @@ fn report(rule: &ProtectedColumn, schema: &Schema) -> ColumnReport {
         table: format!("{}.{}", rule.schema, rule.table),
         column: rule.column.clone(),
         logical: rule.logical,
-        mode: rule.mode,
+        mode: mode_of(rule),
         domain: shared.then(|| rule.domain.clone()),
         bits: rule.form.bits,
         pad: rule.logical.has_length().then_some(rule.form.pad),
         operations: operations(rule),
         leaks: leaks(rule, shared),
-        attacks: attacks(rule.mode),
+        attacks: attacks(mode_of(rule)),
         warnings: warnings(rule, schema),
     }
 }
 
+/// The mode of the rule. To the planner, texts that are found by a collation are of mode random.
+fn mode_of(rule: &ProtectedColumn) -> Mode {
+    match rule.form.tokens {
+        Some(_) => Mode::Equality,
+        None => rule.mode,
+    }
+}
+
+/// What is done with texts that are found by a collation.
+const OF_TOKENS: [(&str, Place); 8] = [
+    (
+        "INSERT, UPDATE, SELECT of the value, IS NULL",
+        Place::Server,
+    ),
+    ("= and IN with a constant", Place::Server),
+    ("join within the domain", Place::Server),
+    ("foreign key", Place::Nowhere),
+    ("PRIMARY KEY, UNIQUE, index", Place::Server),
+    ("GROUP BY, DISTINCT", Place::Proxy),
+    ("<, >, BETWEEN, ORDER BY, MIN, MAX", Place::Proxy),
+    ("LIKE", Place::Proxy),
+];
+
 fn operations(rule: &ProtectedColumn) -> Vec<(&'static str, Place)> {
+    if rule.form.tokens.is_some() {
+        return OF_TOKENS.to_vec();
+    }
     let comparable = match rule.mode {
         Mode::Random => Place::Proxy,
         Mode::Equality | Mode::Order => Place::Server,
@@ -201,10 +227,10 @@ fn leaks(rule: &ProtectedColumn, shared: bool) -> Vec<Leak> {
                 | LogicalType::Numeric(_)
                 | LogicalType::Opaque(_)
         );
-    if varies && rule.mode != Mode::Order {
+    if varies && mode_of(rule) != Mode::Order {
         leaks.push(Leak::Length);
     }
-    if rule.mode != Mode::Random {
+    if mode_of(rule) != Mode::Random {
         leaks.push(Leak::EqualValues);
         if shared {
             leaks.push(Leak::EqualAcrossDomain);
@@ -226,7 +252,7 @@ fn attacks(mode: Mode) -> Vec<Attack> {
 
 fn warnings(rule: &ProtectedColumn, schema: &Schema) -> Vec<String> {
     let mut warnings = Vec::new();
-    if rule.mode != Mode::Random
+    if mode_of(rule) != Mode::Random
         && let Some(reason) = few_values(rule.logical, rule.form.bits)
     {
         warnings.push(format!("{reason}: counting equal ciphertexts reads them"));
@@ -316,7 +342,7 @@ fn learnt(plan: &Plan, schema: &Schema) -> Vec<Learnt> {
         Learnt {
             table: format!("{}.{}", rule.schema, rule.table),
             column: rule.column.clone(),
-            mode: rule.mode,
+            mode: mode_of(rule),
             uses,
         }
     });
@@ -324,7 +350,7 @@ fn learnt(plan: &Plan, schema: &Schema) -> Vec<Learnt> {
 }
 
 fn told(what: Use, rule: &ProtectedColumn) -> String {
-    let text = match (what, rule.mode) {
+    let text = match (what, mode_of(rule)) {
         (Use::Written, _) if rule.form.group.is_some() => {
             "how long it is, together with the others of its group"
         }

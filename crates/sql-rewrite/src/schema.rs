@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use column_codec::Layout;
-use column_value::{EqualityForm, LogicalType, Pad};
+use column_value::{Collation, EqualityForm, LogicalType, Pad};
 use sql_plan::{ColumnRule, Draws};
 
 use crate::dialect::Dialect;
@@ -74,6 +74,9 @@ pub struct SealedForm {
     pub pad: Pad,
     /// In which form mode `equality` keeps values.
     pub equality: EqualityForm,
+    /// The collation by whose keys equal texts are found. Values begin with a token of it, and are
+    /// of mode `random` otherwise: only what knows of tokens may compare them.
+    pub tokens: Option<Collation>,
     /// The number of its group among [`CatalogueFacts::groups`]: it is sealed with others.
     pub group: Option<u32>,
 }
@@ -85,6 +88,7 @@ impl SealedForm {
             bits: rule.bits,
             pad: rule.pad.unwrap_or_default(),
             equality: rule.equality.unwrap_or_default(),
+            tokens: rule.tokens(),
             group: None,
         }
     }
@@ -93,7 +97,10 @@ impl SealedForm {
     pub fn layout(self, logical: LogicalType, mode: Mode) -> Layout {
         Layout {
             logical,
-            mode: sealed_mode(mode),
+            mode: match self.tokens {
+                Some(collation) => column_codec::Mode::Token(collation),
+                None => sealed_mode(mode),
+            },
             bits: self.bits,
             pad: self.pad,
             equality: self.equality,

@@ -86,7 +86,7 @@ fn of_holes(holes: &[Hole], uses: &mut BTreeSet<(ColumnId, Use)>) {
         };
         let what = match purpose {
             Purpose::Store => Use::Written,
-            Purpose::Match => Use::Matched,
+            Purpose::Match | Purpose::MatchEnd => Use::Matched,
             Purpose::Bound => Use::Bounded,
         };
         uses.insert((column, what));

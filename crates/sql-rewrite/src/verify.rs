@@ -38,6 +38,7 @@ mod skip_locked;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod write;
 
 use std::collections::HashSet;

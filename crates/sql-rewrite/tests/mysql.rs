@@ -1,5 +1,6 @@
 //! Statements are planned as a server of MySQL would read them, or refused.
 
+mod by_collation;
 mod canary;
 #[cfg(unix)]
 mod server;

@@ -13,6 +13,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use column_value::Collation;
 use session_core::counters::add;
 use session_core::{Protection, StatementError};
 use wire_mysql::Capabilities;
@@ -50,6 +51,7 @@ mod settings;
 mod statements;
 mod stepped;
 mod texts;
+mod tokens;
 mod values;
 mod view;
 mod warned;
@@ -67,6 +69,7 @@ use question::{Answered, Question};
 use reply::Reply;
 use settings::Settings;
 use statements::{Prepared, Statements};
+use tokens::Weighing;
 use view::View;
 use warned::Warned;
 use warnings::Told;
@@ -77,6 +80,8 @@ pub(super) struct Pending {
     payload: Vec<u8>,
     /// The number of the packet with which its answer begins.
     sequence: u8,
+    /// How many questions for collation keys it has led to.
+    weighings: u16,
 }
 
 impl Pending {
@@ -87,6 +92,7 @@ impl Pending {
         Self {
             payload,
             sequence: 1,
+            weighings: 0,
         }
     }
 }
@@ -128,6 +134,8 @@ enum Work {
     Warned(Box<Warned>),
     /// The columns of a table.
     Listing(Box<Listing>),
+    /// The finisher's answer, without which a command is not carried out.
+    Weighing(Box<Weighing>),
 }
 
 /// A command that has passed to the server.
@@ -238,6 +246,7 @@ impl Protected {
             Work::Loading(loading) => Some(loading.sequence),
             Work::Warned(warned) => Some(warned.sequence),
             Work::Listing(listing) => Some(listing.sequence),
+            Work::Weighing(weighing) => Some(weighing.pending.sequence),
             Work::Nothing | Work::Asking(_) | Work::Passing(_) => {
                 self.pending.as_ref().map(|pending| pending.sequence)
             }
@@ -265,6 +274,7 @@ impl Protected {
         self.pending = Some(Pending {
             payload: payload.to_vec(),
             sequence,
+            weighings: 0,
         });
         self.advance(reach)
     }
@@ -328,7 +338,7 @@ impl Protected {
         self.server_sequence = next_sequence;
         let capabilities = reach.capabilities;
         match &mut self.work {
-            Work::Nothing | Work::Passing(_) => Ok(()),
+            Work::Nothing | Work::Passing(_) | Work::Weighing(_) => Ok(()),
             Work::Asking(question) => match question.take(packet, capabilities, reach.status)? {
                 None => Ok(()),
                 Some(answered) => self.answered(answered, reach),
@@ -381,6 +391,16 @@ impl Protected {
     fn answered(&mut self, answered: Answered, reach: &mut Reach<'_>) -> Result<(), Refusal> {
         self.work = Work::Nothing;
         let noted = match (answered, &self.settings) {
+            (Answered::Failed(code), _) if self.view.weighs().is_some() => {
+                let collation = self.view.weighs().map_or("", Collation::name);
+                let message = format!(
+                    "the server does not tell the weights of {collation}, by which a rule finds \
+                     texts: error {code}"
+                );
+                self.view.failed();
+                Err(StatementError::rules(message)
+                    .hint("Name a collation in the rule that the server has."))
+            }
             (Answered::Failed(code), _) => {
                 self.view.failed();
                 let message = format!(
@@ -481,7 +501,8 @@ impl Protected {
             | Work::Describing(_)
             | Work::Loading(_)
             | Work::Warned(_)
-            | Work::Listing(_) => false,
+            | Work::Listing(_)
+            | Work::Weighing(_) => false,
         };
         if changes_schema {
             self.shared().forget_all();

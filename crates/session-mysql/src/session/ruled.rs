@@ -40,10 +40,11 @@ impl Session {
     /// Takes the finisher's answer to the last question.
     pub fn finisher_answered(&mut self, answer: FinisherAnswer) {
         let before = self.to_client.bytes.len();
-        if let Some((protected, mut reach)) = self.ruled() {
-            protected.finisher_answered(answer, &mut reach);
-        }
-        match self.take_several(before) {
+        let taken = match self.ruled() {
+            Some((protected, mut reach)) => protected.finisher_answered(answer, &mut reach),
+            None => Ok(()),
+        };
+        match taken.and_then(|()| self.take_several(before)) {
             Err(refusal) => self.end(&refusal),
             Ok(()) if self.closing.is_draining => self.drain(false),
             Ok(()) => {}

@@ -20,7 +20,7 @@ pub(super) fn failure_of(error: StatementError) -> Failure {
         message: error.message,
         detail: error.detail.map(String::into_boxed_str),
         hint: error.hint,
-        context: error.context.map(String::into_boxed_str),
+        context: error.context,
         routine: error.wants_preparing.then_some(WANTS_PREPARING),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use column_value::{EqualityForm, LogicalType, Value};
+use column_value::{Collation, EqualityForm, LogicalType, Value};
 use semantics_postgres::{TextContext, ValueText, assign};
 
 use super::{ColumnRule, Draws, Mode, Rules, RulesError};
@@ -124,6 +124,8 @@ impl Rules {
                     "another pad"
                 } else if first.equality.unwrap_or_default() != rule.equality.unwrap_or_default() {
                     "another form of equality"
+                } else if first.tokens() != rule.tokens() {
+                    "another collation"
                 } else if !comparable(first, rule) {
                     "a type that cannot be compared with it"
                 } else {
@@ -134,8 +136,8 @@ impl Rules {
                     column,
                     format!(
                         "domain {domain:?} has {problem} at {first_table}.{first_column}: columns \
-                         of one domain share their key, so mode, form of equality, bits, pad and \
-                         kind of type must be the same"
+                         of one domain share their key, so mode, form of equality, collation, \
+                         bits, pad and kind of type must be the same"
                     ),
                 ));
             }
@@ -226,10 +228,23 @@ fn check_collation(rule: &ColumnRule) -> Result<(), String> {
             rule.logical
         )),
         Some("binary") => Ok(()),
-        Some(other) => Err(format!(
-            "collation {other:?} is not supported: write collation = \"binary\", with which texts \
-             are equal if their bytes are"
-        )),
+        Some(other) => match other.parse::<Collation>() {
+            Err(()) => Err(format!(
+                "collation {other:?} is not supported: write collation = \"binary\", with which \
+                 texts are equal if their bytes are, or one of {}",
+                Collation::ALL.map(Collation::name).join(", ")
+            )),
+            Ok(_) if rule.mode != Mode::Equality => Err(format!(
+                "collation {other:?} belongs to mode \"equality\": leave it out; the finisher \
+                 compares texts by the collation of their table"
+            )),
+            Ok(own) if !own.pads() && matches!(rule.logical, LogicalType::Char(_)) => Err(format!(
+                "a {} has no blanks at its end, for which collation {other:?} counts them: use \
+                 varchar(n)",
+                rule.logical
+            )),
+            Ok(_) => Ok(()),
+        },
     }
 }
 

@@ -162,6 +162,14 @@ impl Analysis<'_> {
         if fits {
             return Ok(());
         }
+        if let Some(collation) = protected.form.tokens {
+            return Err(refuse(format!(
+                "{operation} on protected column {}: the server compares it with constants and \
+                 with columns alone, by =, <> and IN, since equal texts of {collation} differ",
+                self.title(column)
+            ))
+            .with_hint("A finisher answers such a query ([finish] engine = \"mariadb\")."));
+        }
         let (has, needs) = (mode_name(protected.mode), mode_name(mode));
         Err(refuse(format!(
             "{operation} on protected column {}: it has mode {has}, the server needs mode {needs}",
@@ -266,7 +274,7 @@ impl Analysis<'_> {
     }
 }
 
-fn is_column(expression: &Expr) -> bool {
+pub(super) fn is_column(expression: &Expr) -> bool {
     match expression {
         Expr::Identifier(_) | Expr::CompoundIdentifier(_) => true,
         Expr::Nested(inner) => is_column(inner),

@@ -125,6 +125,9 @@ impl Analysis<'_> {
             *expression = Expr::Value(known.into());
             return Ok(());
         }
+        if self.by_tokens(expression, scope)? {
+            return Ok(());
+        }
         match expression {
             Expr::IsNull(inner) | Expr::IsNotNull(inner) => self.null(inner, scope),
             Expr::IsFalse(inner)

@@ -83,7 +83,7 @@ impl Verifier<'_, '_> {
     }
 
     /// What fills a hole, by its name in the text.
-    fn filling(&self, name: &str) -> Option<&crate::Hole> {
+    pub(super) fn filling(&self, name: &str) -> Option<&crate::Hole> {
         let number = name.strip_prefix('$')?.parse::<usize>().ok()?;
         self.holes.get(number.checked_sub(1)?)
     }
@@ -119,8 +119,11 @@ impl Verifier<'_, '_> {
         match (hole.form, &hole.source) {
             (Form::Sealed(column, Purpose::Store), _) => Ok(Label::sealed(column)),
             (Form::SealedArray(column, Purpose::Store), _) => Ok(Label::sealed_array(column)),
-            (Form::Sealed(column, Purpose::Match | Purpose::Bound), _) => {
+            (Form::Sealed(column, Purpose::Match | Purpose::MatchEnd | Purpose::Bound), _) => {
                 Ok(Label::sealed(column).compared())
+            }
+            (Form::SealedArray(_, Purpose::MatchEnd), _) => {
+                Err(Doubt("an array of ends of tokens".to_owned()))
             }
             (Form::SealedArray(column, Purpose::Match | Purpose::Bound), _) => {
                 Ok(Label::sealed_array(column).compared())
@@ -236,6 +239,9 @@ impl Verifier<'_, '_> {
             Expr::Between {
                 expr, low, high, ..
             } => {
+                if let Some(label) = self.between_tokens(expr, (low, high), scope)? {
+                    return Ok(label);
+                }
                 let low = self.compare(expr, low, scope)?;
                 let high = self.compare(expr, high, scope)?;
                 self.labels.merge(low, high)
@@ -269,7 +275,8 @@ impl Verifier<'_, '_> {
                 self.compare(left, right, scope)
             }
             B::Spaceship if super::mysql::is_given(right, self.holes, self.dialect()) => {
-                self.compare(left, right, scope)
+                let (left, right) = (self.label(left, scope)?, self.label(right, scope)?);
+                self.met(left, right)
             }
             B::And | B::Or => {
                 let left = self.label(left, scope)?;
@@ -312,6 +319,12 @@ impl Verifier<'_, '_> {
     }
 
     fn compared(&mut self, left: Label, right: Label) -> Result<Label, Doubt> {
+        self.check_tokens(&left, &right)?;
+        self.met(left, right)
+    }
+
+    /// The result where values meet that may be compared.
+    pub(super) fn met(&mut self, left: Label, right: Label) -> Result<Label, Doubt> {
         self.labels.meet(&left, &right)?;
         let clear = [left.clear, right.clear].concat();
         Ok(Label {

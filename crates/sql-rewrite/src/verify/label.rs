@@ -25,6 +25,8 @@ pub(super) struct Sealed {
     /// It was not checked as a value that is stored: it was sealed to be compared, or may be of
     /// another column.
     pub is_unchecked: bool,
+    /// Only the token with which it begins.
+    pub is_token: bool,
 }
 
 /// A constant or parameter that is sent in clear.
@@ -84,6 +86,7 @@ impl Label {
                 column,
                 is_array: false,
                 is_unchecked: false,
+                is_token: false,
             }),
             ..Self::default()
         }
@@ -100,6 +103,15 @@ impl Label {
     /// The same of a value that was sealed to be compared.
     pub fn compared(mut self) -> Self {
         if let Some(sealed) = &mut self.sealed {
+            sealed.is_unchecked = true;
+        }
+        self
+    }
+
+    /// The token with which it begins.
+    pub fn token(mut self) -> Self {
+        if let Some(sealed) = &mut self.sealed {
+            sealed.is_token = true;
             sealed.is_unchecked = true;
         }
         self
@@ -215,6 +227,13 @@ impl<'s> Labels<'s> {
         let Some(own) = given.sealed else {
             return Ok(());
         };
+        if own.is_token
+            || (own.is_unchecked && self.schema.column(own.column).form.tokens.is_some())
+        {
+            return Err(Doubt(
+                "a token would be stored in the place of a value".to_owned(),
+            ));
+        }
         let is_checked = own.column == column.column && !own.is_unchecked;
         match is_checked || !self.schema.column(column.column).is_checked() {
             true => Ok(()),
@@ -252,6 +271,8 @@ impl<'s> Labels<'s> {
     fn check_domain(&self, one: Sealed, other: Sealed) -> Result<(), Doubt> {
         let column = |sealed: Sealed| self.schema.column(sealed.column);
         let is_alike = one.is_array == other.is_array
+            && one.is_token == other.is_token
+            && column(one).form.tokens == column(other).form.tokens
             && column(one).domain == column(other).domain
             && column(one).mode == column(other).mode;
         match is_alike {

@@ -24,11 +24,13 @@ pub(super) fn check_compared(hole: &Hole, schema: &Schema) -> Result<(), Doubt> 
     let wrong = match (purpose, column.mode) {
         _ if matches!(hole.source, Source::Locator(_)) => None,
         (Purpose::Store, _) | (Purpose::Bound, Mode::Order) => None,
+        // How it is compared is looked at where it is: see `tokens`.
+        (Purpose::Match | Purpose::MatchEnd, _) if column.form.tokens.is_some() => None,
         (Purpose::Match, Mode::Equality | Mode::Order) => {
             let is_other = column.logical.is_text() && !schema.catalogue.binary_texts.contains(&id);
             is_other.then_some("a text is compared by its bytes, which its collation may not do")
         }
-        (Purpose::Match | Purpose::Bound, _) => {
+        (Purpose::Match | Purpose::MatchEnd | Purpose::Bound, _) => {
             Some("sealed values are compared that are not alike")
         }
     };
@@ -211,6 +213,9 @@ impl Verifier<'_, '_> {
 
     /// The label of a call.
     pub(super) fn call(&mut self, call: &Function, scope: &Scope) -> Result<Label, Doubt> {
+        if let Some(label) = self.token(call, scope)? {
+            return Ok(label);
+        }
         match self.proposed(call)? {
             Some(label) => Ok(label),
             None => self.function(call, scope),

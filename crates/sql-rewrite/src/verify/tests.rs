@@ -91,7 +91,7 @@ fn schema() -> Schema {
 }
 
 /// A plan as its text says it: `{name}` is a value sealed for that column, `{name[]}` an array of
-/// such, `{1}` the first parameter in clear.
+/// such, `{name end}` the end of its token, `{1}` the first parameter in clear.
 fn proved(text: &str, outputs: &[OutputKind]) -> Result<(), String> {
     proved_for(&schema(), text, outputs)
 }
@@ -104,6 +104,10 @@ fn proved_for(schema: &Schema, text: &str, outputs: &[OutputKind]) -> Result<(),
             pieces.push(Piece::Text(part.to_owned()));
             continue;
         }
+        let (part, purpose) = match part.strip_suffix(" end") {
+            Some(part) => (part, Purpose::MatchEnd),
+            None => (part, Purpose::Match),
+        };
         let column = match part.trim_end_matches("[]") {
             "name" => Some(NAME),
             "mail" => Some(MAIL),
@@ -115,8 +119,8 @@ fn proved_for(schema: &Schema, text: &str, outputs: &[OutputKind]) -> Result<(),
                 let number: usize = part.parse().expect("the number of a parameter");
                 (Source::Parameter(number - 1), Form::Plain)
             }
-            (Some(column), false) => (secret(), Form::Sealed(column, Purpose::Match)),
-            (Some(column), true) => (secret(), Form::SealedArray(column, Purpose::Match)),
+            (Some(column), false) => (secret(), Form::Sealed(column, purpose)),
+            (Some(column), true) => (secret(), Form::SealedArray(column, purpose)),
         };
         pieces.push(Piece::Hole(holes.len()));
         holes.push(Hole { source, form });

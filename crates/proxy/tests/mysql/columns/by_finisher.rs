@@ -6,7 +6,6 @@ mod streams;
 mod writes;
 
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 
 use mysql::Value;
 use mysql::prelude::Queryable as _;
@@ -14,7 +13,7 @@ use server_testkit::mysql::Brand;
 
 use super::canary::search;
 use super::differential::{as_text, prepared};
-use super::lab::Lab;
+use super::lab::{Lab, finish};
 
 const RULES: &str = "
 [keys]
@@ -87,12 +86,6 @@ const PLAIN: [&str; 6] = [
     "UPDATE bill SET paid_at = '2024-01-02 03:04:05' WHERE id < 3",
     "UPDATE plain SET note = 'a\\\\b', page = 'p', doc = '[1, {}]', memo = 'm' WHERE id = 3",
 ];
-
-fn finish(engine: &str) -> String {
-    let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
-    let run_as = if is_root { "run_as = \"nobody\"\n" } else { "" };
-    format!("\n[finish]\nengine = \"{engine}\"\n{run_as}")
-}
 
 fn lab(more: &str, engine: &str) -> Option<Lab> {
     let rules = format!("{more}{RULES}{}", finish(engine));
@@ -200,7 +193,11 @@ fn check(lab: &mut Lab, text: &str, values: Option<Vec<Value>>) {
 }
 
 /// Compares an answer. Gives how many warnings there were, or what differs.
-fn compare(lab: &mut Lab, text: &str, values: Option<Vec<Value>>) -> Result<usize, String> {
+pub(super) fn compare(
+    lab: &mut Lab,
+    text: &str,
+    values: Option<Vec<Value>>,
+) -> Result<usize, String> {
     let twin = text.replace("shop.", "twin.");
     let (mut ours, mut theirs) = match values {
         None => (

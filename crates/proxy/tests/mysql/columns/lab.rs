@@ -1,5 +1,7 @@
 //! A server with a log of all that it is sent, and a proxy with rules before it.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
 use mysql::prelude::Queryable as _;
@@ -104,4 +106,11 @@ pub fn both() -> impl Iterator<Item = Lab> {
 pub fn connect(port: u16, database: &str) -> Conn {
     let options: OptsBuilder = options_at(port, "nat").db_name(Some(database));
     Conn::new(options.stmt_cache_size(0)).expect("it lets in")
+}
+
+/// A finisher of an engine.
+pub fn finish(engine: &str) -> String {
+    let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+    let run_as = if is_root { "run_as = \"nobody\"\n" } else { "" };
+    format!("\n[finish]\nengine = \"{engine}\"\n{run_as}")
 }

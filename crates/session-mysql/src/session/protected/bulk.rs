@@ -18,6 +18,7 @@ use super::finishing::finish_of;
 use super::modifying::takes_steps;
 use super::settings::Settings;
 use super::statements::{Bindings, Kind, Prepared, translated};
+use super::tokens;
 use super::{Pending, Protected, Reach, Work};
 use crate::refusal::Refusal;
 
@@ -192,6 +193,14 @@ impl Protected {
             self.refuse(&too_many(values_max), pending.sequence, reach);
             return Ok(());
         };
+        if let Some(settings) = &self.settings {
+            let values = rows.rows.iter().map(Bindings::values);
+            let keyless = tokens::keyless_rows(&plan, values, settings)?;
+            if !keyless.is_empty() {
+                self.weigh(keyless, pending, reach);
+                return Ok(());
+            }
+        }
         if takes_steps(&plan) {
             self.take_rows(plan, rows, pending, reach);
             return Ok(());

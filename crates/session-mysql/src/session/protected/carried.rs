@@ -25,6 +25,7 @@ use super::reply::Reply;
 use super::settings::Letters;
 use super::statements::{Bindings, Kind, Prepared, prepared_otherwise, tables_of, translated};
 use super::texts::{self, Decision};
+use super::tokens;
 use super::warned::Warned;
 use super::warnings::{self, Told};
 use super::{Passing, Pending, Protected, Reach, Work};
@@ -143,6 +144,7 @@ impl Protected {
             }
             Ok(Decision::Passes(effects)) => self.pass_with(&effects, pending, None, reach),
             Ok(Decision::Loads(load, effects)) => self.load(load, &effects, pending, reach),
+            Ok(Decision::Planned(plan)) if self.lacks_keys(&plan, pending, reach) => {}
             Ok(Decision::Planned(plan)) if takes_steps(&plan) => {
                 self.take_steps((plan, None), pending.sequence, reach);
             }
@@ -161,6 +163,24 @@ impl Protected {
                 }
             }
         }
+    }
+
+    /// Whether constants of a plan have no token yet: the finisher is asked, then.
+    fn lacks_keys(
+        &mut self,
+        plan: &Arc<TextPlan>,
+        pending: &Pending,
+        reach: &mut Reach<'_>,
+    ) -> bool {
+        let Some(settings) = &self.settings else {
+            return false;
+        };
+        let keyless = tokens::keyless(plan, None, settings);
+        let lacks = !keyless.is_empty();
+        if lacks {
+            self.weigh(keyless, pending, reach);
+        }
+        lacks
     }
 
     /// Asks the server for the columns of a table.
@@ -313,6 +333,8 @@ impl Protected {
                 let error = error.hint("Send it as a text.");
                 self.refuse(&error, pending.sequence, reach);
             }
+            Ok(Decision::Planned(plan))
+                if tables_of(&plan).is_some() && self.lacks_keys(&plan, pending, reach) => {}
             Ok(Decision::Planned(plan)) if tables_of(&plan).is_some() => {
                 self.fill((plan, text, Asked::Prepare(None)), pending.sequence, reach);
             }
@@ -386,6 +408,12 @@ impl Protected {
                 return Ok(());
             }
         };
+        let keyless = tokens::keyless(&plan, Some(&bindings.values()?), settings);
+        if !keyless.is_empty() {
+            prepared.give_back(bindings);
+            self.weigh(keyless, pending, reach);
+            return Ok(());
+        }
         if tables_of(&plan).is_some() {
             let text = prepared.text.clone();
             self.fill(

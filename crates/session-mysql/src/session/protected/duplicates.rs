@@ -5,8 +5,8 @@
 //! has stored; if that is a row of the statement, its message is written anew with the values of
 //! the row.
 
-use session_core::Loaded;
 use session_core::plans::TextPlan;
+use session_core::{Loaded, TOKEN_PREFIX_SIZE};
 use sql_plan::{Form, Mode, Plan, Purpose, Source, Translated};
 use sql_rewrite::Dialect;
 use sql_rewrite::mysql::entries::{Stored, stored};
@@ -221,7 +221,9 @@ fn both(
         return Some(plain(whole.to_string()));
     };
     let loaded = &plan.loaded;
-    if loaded.schema.column(column).mode == Mode::Random {
+    let own = loaded.schema.column(column);
+    let has_tokens = own.form.tokens.is_some();
+    if own.mode == Mode::Random && !has_tokens {
         return None;
     }
     // The same value has the same form.
@@ -234,7 +236,11 @@ fn both(
     };
     let opened = Opened::new(loaded, column, &sealed, settings.results).ok()?;
     Some(Some(Part {
-        sent: printed(&sealed),
+        sent: printed(match has_tokens {
+            // The key is over the token.
+            true => sealed.get(..TOKEN_PREFIX_SIZE)?,
+            false => &sealed,
+        }),
         given: String::from_utf8(opened.text().to_vec()).ok()?,
         is_sealed: true,
     }))

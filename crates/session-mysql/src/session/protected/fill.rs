@@ -3,13 +3,15 @@
 
 use std::fmt::Write as _;
 
-use column_value::LogicalType;
-use semantics_mysql::{Given, bound, check_ending, matched, stored_within};
-use session_core::{Loaded, StatementError};
+use column_value::{LogicalType, Value as Stored, ValueError};
+use semantics_mysql::{Given, bound, check_ending, matched, matched_by_collation, stored_within};
+use session_core::{KeylessText, Loaded, StatementError, behind};
 use sql_plan::{ColumnId, Form, Hole, Literal, Mode, Piece, Purpose, Source, Translated};
+use sql_rewrite::ProtectedColumn;
 use sqlstate::SqlState;
 use wire_mysql::execute::ParameterType;
 use wire_mysql::value::{DateTime, FieldType, Value};
+use zeroize::Zeroizing;
 
 use super::settings::{Letters, Settings};
 
@@ -227,6 +229,9 @@ fn seal(
     given: Given<'_>,
 ) -> Result<Vec<u8>, StatementError> {
     let own = loaded.schema.column(column);
+    if own.form.tokens.is_some() {
+        return seal_by_token(loaded, (column, purpose), given);
+    }
     let value = match purpose {
         Purpose::Store => stored_within(given, own.logical, loaded.schema.text_size_max(column))
             .and_then(|value| {
@@ -236,6 +241,7 @@ fn seal(
                 Ok(Some(value))
             }),
         Purpose::Match => matched(given, own.logical),
+        Purpose::MatchEnd => return Err(StatementError::other_plan()),
         Purpose::Bound => bound(given, own.logical).map(Some),
     };
     let sealed = value.and_then(|value| {
@@ -246,16 +252,60 @@ fn seal(
         }
         Ok(out)
     });
-    sealed.map_err(|error| {
-        let error = StatementError::from(error);
-        StatementError {
-            message: format!(
-                "protected column {}.{}: {}",
-                own.table, own.column, error.message
-            ),
-            ..error
+    sealed.map_err(|error| of_column(own, error))
+}
+
+fn of_column(own: &ProtectedColumn, error: ValueError) -> StatementError {
+    let error = StatementError::from(error);
+    StatementError {
+        message: format!(
+            "protected column {}.{}: {}",
+            own.table, own.column, error.message
+        ),
+        ..error
+    }
+}
+
+/// The same for a column whose values begin with a token of their collation key.
+///
+/// # Errors
+/// It is no value of the column, or its collation key is not known.
+fn seal_by_token(
+    loaded: &Loaded,
+    (column, purpose): (ColumnId, Purpose),
+    given: Given<'_>,
+) -> Result<Vec<u8>, StatementError> {
+    let own = loaded.schema.column(column);
+    let wrong = |error| of_column(own, error);
+    let prefix = |text: &str| {
+        let found = loaded.sealer.token(column, text);
+        found.ok_or_else(|| {
+            StatementError::keyless(KeylessText {
+                column,
+                text: Zeroizing::new(text.to_owned()),
+            })
+        })
+    };
+    match purpose {
+        Purpose::Store => {
+            let size_max = loaded.schema.text_size_max(column);
+            let value = stored_within(given, own.logical, size_max).map_err(wrong)?;
+            let Stored::Text(text) = &value else {
+                return Err(StatementError::defect("a text is none"));
+            };
+            let (prefix, mut out) = (prefix(text)?, Vec::new());
+            let sealed = loaded.sealer.seal_behind(column, &prefix, &value, &mut out);
+            sealed.map_err(wrong).map(|()| out)
         }
-    })
+        Purpose::Match | Purpose::MatchEnd => {
+            let prefix = prefix(matched_by_collation(given).map_err(wrong)?)?;
+            Ok(match purpose {
+                Purpose::Match => prefix.to_vec(),
+                _ => behind(&prefix).to_vec(),
+            })
+        }
+        Purpose::Bound => Err(StatementError::other_plan()),
+    }
 }
 
 /// Types and values of parameters.

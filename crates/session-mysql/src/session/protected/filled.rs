@@ -113,26 +113,35 @@ impl Protected {
     }
 
     /// Takes the finisher's answer.
+    ///
+    /// # Errors
+    /// The session cannot go on.
     pub(in crate::session) fn finisher_answered(
         &mut self,
         answer: FinisherAnswer,
         reach: &mut Reach<'_>,
-    ) {
+    ) -> Result<(), Refusal> {
         let work = std::mem::replace(&mut self.work, Work::Nothing);
-        let Work::Filling(mut filling) = work else {
-            self.work = work;
-            return;
+        let mut filling = match work {
+            Work::Filling(filling) => filling,
+            Work::Weighing(weighing) => return self.weighed(*weighing, answer, reach),
+            other => {
+                self.work = other;
+                return Ok(());
+            }
         };
         let sequence = filling.sequence;
         self.told.has_other_counts = true;
         if let (true, Some(settings)) = (filling.writes(), &self.settings) {
             let taken = filling.changed(answer, settings);
             self.work = Work::Filling(filling);
-            return match taken {
+            match taken {
                 Ok(taken) => self.go_on_filling(taken, reach),
                 Err(refusal) => self.refuse_as(refusal, sequence, reach),
-            };
+            }
+            return Ok(());
         }
         self.answer_with(*filling, answer, reach);
+        Ok(())
     }
 }

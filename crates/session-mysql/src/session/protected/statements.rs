@@ -108,6 +108,11 @@ impl Prepared {
         self.is_too_long = false;
     }
 
+    /// Takes back what was sent before an execution that is put off.
+    pub(super) fn give_back(&mut self, bindings: Bindings) {
+        self.long = bindings.long;
+    }
+
     /// Whether the server has the client's own text.
     pub(super) fn passes(&self) -> bool {
         matches!(self.kind, Kind::Passes(_))

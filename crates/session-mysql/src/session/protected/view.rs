@@ -8,11 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use aws_lc_rs::digest::{SHA256, digest};
+use column_value::Collation;
 use session_core::{Freshness, Loaded, Protection, Reading, StatementError};
 use sql_rewrite::Answer;
+use sql_rewrite::mysql::MySql;
 use sql_rewrite::mysql::schema::{ASKED, build};
 
 use super::settings::Settings;
+use super::tokens;
 use crate::session::terms::Among;
 
 /// How often a schema is read that changes while it is read.
@@ -38,6 +41,8 @@ pub(super) struct View {
     unchanged: Option<u64>,
     load: Option<Load>,
     attempts: u8,
+    /// The collation whose weights the server is asked for.
+    weighs: Option<Collation>,
 }
 
 /// A reading under way.
@@ -63,6 +68,7 @@ impl View {
             unchanged: None,
             load: None,
             attempts: 0,
+            weighs: None,
         }
     }
 
@@ -102,7 +108,7 @@ impl View {
         if self.load.is_none() {
             if self.loaded.is_some() && !is_due() {
                 self.attempts = 0;
-                return Ok(None);
+                return Ok(self.weights_question(settings));
             }
             self.attempts += 1;
             if self.attempts > ATTEMPTS_MAX {
@@ -130,6 +136,32 @@ impl View {
             }))
     }
 
+    /// What is asked of the server about collations by which texts are found.
+    fn weights_question(&mut self, settings: &Settings) -> Option<String> {
+        let loaded = self.loaded.as_ref();
+        let loaded = loaded.filter(|own| own.schema.has_tokens())?;
+        // Without its version, no statement is planned.
+        let (own, _) = settings.own.as_ref().ok()?;
+        // Where rules and server do not fit, nothing is found.
+        if !loaded.schema.unfit.is_empty() {
+            return None;
+        }
+        let server = self.server_name(*own);
+        let (collation, text) = tokens::question(loaded, &server, self.shared.weights())?;
+        self.weighs = Some(collation);
+        Some(text)
+    }
+
+    /// The name under which the weights of the server are remembered.
+    pub(super) fn server_name(&self, own: MySql) -> String {
+        tokens::server_name(&self.server, own)
+    }
+
+    /// Whether the server was asked for the weights of a collation.
+    pub(super) fn weighs(&self) -> Option<Collation> {
+        self.weighs
+    }
+
     fn has_key_of(&self, settings: &Settings) -> bool {
         self.key.strip_prefix(&*self.server) == Some(&settings.key)
     }
@@ -143,6 +175,19 @@ impl View {
         answer: Answer,
         settings: &Settings,
     ) -> Result<(), StatementError> {
+        if let Some(collation) = self.weighs.take() {
+            let digest = answer
+                .first()
+                .and_then(|row| row.first().cloned().flatten());
+            if let (Some(digest), Ok((own, _))) = (digest, &settings.own) {
+                let server = self.server_name(*own);
+                self.shared.weights().note(&server, collation, digest);
+                return Ok(());
+            }
+            return Err(StatementError::rules(format!(
+                "the server does not tell the weights of {collation}"
+            )));
+        }
         let Some(load) = &mut self.load else {
             return Ok(());
         };
@@ -175,6 +220,7 @@ impl View {
             finisher.is_there = self.shared.has_finisher(series);
             finisher.lacking = self.shared.lacks_finisher(series).then_some(series);
         }
+        tokens::check_finisher(&mut schema);
         for unfit in &schema.unfit {
             let name = settings.database.as_deref().unwrap_or_default();
             self.shared.warn_once(name, unfit.to_string());
@@ -192,6 +238,7 @@ impl View {
     /// Notes that the reading has failed.
     pub(super) fn failed(&mut self) {
         self.load = None;
+        self.weighs = None;
         self.put(None, 0);
     }
 
@@ -210,6 +257,7 @@ impl View {
 
     fn leave(&mut self) {
         self.load = None;
+        self.weighs = None;
         self.attempts = 0;
         self.put(None, 0);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use column_value::LogicalType;
+use column_value::{Collation, LogicalType};
 use sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
 use sqlparser::ast::{
     CharacterLength, ColumnDef, ColumnOption, CreateTable, CreateTableOptions, DataType,
@@ -15,6 +15,7 @@ use crate::{Effects, Mode, Piece, Plan, ProtectedColumn, Refusal, Schema, Templa
 use sql_plan::{refuse, unsupported};
 
 mod keys;
+mod tokens;
 
 /// The plan of a statement that reads and writes no rows.
 pub(crate) fn plan(statement: &Statement, schema: &Schema, own: MySql) -> Result<Plan, Refusal> {
@@ -77,6 +78,7 @@ fn of_create(create: &CreateTable, schema: &Schema, own: MySql) -> Result<Plan, 
         guards.extend(guard_of(rule));
     }
     check_parts(&create, &rules, &database, schema, own)?;
+    tokens::shorten_keys(&mut create, &rules);
     let mut text = create.to_string();
     if !reads_back(&text, &create, own) {
         return Err(refuse(
@@ -86,16 +88,21 @@ fn of_create(create: &CreateTable, schema: &Schema, own: MySql) -> Result<Plan, 
     if own.enforces_checks() && !schema.leaves_guards_out && !guards.is_empty() {
         text = with_guard(text, &table, &guards)?;
     }
+    Ok(sent_as(super::lexer::for_server(text, own)))
+}
+
+/// A text that is sent in the place of the client's.
+fn sent_as(text: String) -> Plan {
     let translated = Translated {
         template: Template {
-            pieces: vec![Piece::Text(super::lexer::for_server(text, own))],
+            pieces: vec![Piece::Text(text)],
         },
         holes: Vec::new(),
         outputs: Vec::new(),
         parameter_types: Vec::new(),
         locks: None,
     };
-    Ok(Plan::One(translated, changes()))
+    Plan::One(translated, changes())
 }
 
 /// Lets columns without rules and constraints through that touch no column with one.
@@ -206,8 +213,11 @@ fn check_form(create: &CreateTable) -> Result<(), Refusal> {
 
 /// Gives a column the type of sealed values.
 fn seal(column: &mut ColumnDef, rule: &ProtectedColumn, schema: &Schema) -> Result<(), Refusal> {
-    if schema.catalogue.binary_texts.contains(&rule.id) {
-        take_collation(column, rule)?;
+    let is_binary = schema.catalogue.binary_texts.contains(&rule.id);
+    match rule.form.tokens {
+        Some(collation) => take_collation(column, rule, &|name| is_collation(name, collation))?,
+        None if is_binary => take_collation(column, rule, &|name| name.ends_with("_bin"))?,
+        None => {}
     }
     let declared = logical(&column.data_type);
     if declared != Some(rule.logical) {
@@ -242,29 +252,59 @@ fn seal(column: &mut ColumnDef, rule: &ProtectedColumn, schema: &Schema) -> Resu
 }
 
 /// Sealed values have no collation. One that is declared must be that of the rule.
-fn take_collation(column: &mut ColumnDef, rule: &ProtectedColumn) -> Result<(), Refusal> {
+fn take_collation(
+    column: &mut ColumnDef,
+    rule: &ProtectedColumn,
+    is_own: &dyn Fn(&str) -> bool,
+) -> Result<(), Refusal> {
     let mut wrong = None;
     column.options.retain(|option| match &option.option {
         ColumnOption::CharacterSet(_) => false,
         ColumnOption::Collation(name) => {
-            if !name.to_string().to_ascii_lowercase().ends_with("_bin") {
+            if !is_own(&name.to_string().replace('`', "").to_ascii_lowercase()) {
                 wrong = Some(name.to_string());
             }
             false
         }
         _ => true,
     });
-    match wrong {
-        None => Ok(()),
-        Some(name) => Err(refuse(format!(
-            "{}.{} is declared with collation {name}, and its rule has collation = \"binary\"",
-            rule.table, rule.column
-        ))
-        .with_hint("Declare it with a collation that ends with _bin, or with none.")),
-    }
+    let Some(name) = wrong else {
+        return Ok(());
+    };
+    let (wanted, hint) = match rule.form.tokens {
+        Some(collation) => (
+            collation.name(),
+            "Declare it with that collation, or with none.",
+        ),
+        None => (
+            "binary",
+            "Declare it with a collation that ends with _bin, or with none.",
+        ),
+    };
+    Err(refuse(format!(
+        "{}.{} is declared with collation {name}, and its rule has collation = \"{wanted}\"",
+        rule.table, rule.column
+    ))
+    .with_hint(hint))
+}
+
+/// Whether a declared collation is this one. Some of MariaDB's are named without a character set.
+fn is_collation(name: &str, collation: Collation) -> bool {
+    let own = collation.name();
+    name == own || own.strip_prefix("utf8mb4_") == Some(name).filter(|own| own.starts_with("uca"))
 }
 
 fn check_key(rule: &ProtectedColumn) -> Result<(), Refusal> {
+    if rule.form.tokens.is_some() {
+        return match rule.logical {
+            LogicalType::Text => Err(refuse(format!(
+                "a key over {}.{}, which is a text without a length",
+                rule.table, rule.column
+            ))
+            .with_hint("Declare it varchar(n), in the rule too.")),
+            _ => Ok(()),
+        };
+    }
     if physical_type(rule.layout()).width().is_none() {
         return Err(refuse(format!(
             "{}.{} is too long, sealed, for a key",

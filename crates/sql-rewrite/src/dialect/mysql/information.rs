@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use column_value::LogicalType;
+use column_value::{Collation, LogicalType};
 
 use super::MySql;
 use super::lexer::{self, Kind, Lexeme};
@@ -337,7 +337,8 @@ fn types(found: &[Lexeme], text: &str, schema: &Schema, own: MySql) -> Option<St
     let mut values: BTreeMap<&str, BTreeMap<String, Vec<String>>> = BTreeMap::new();
     for rule in &schema.protected {
         let table = (rule.schema.clone(), rule.table.clone());
-        let collation = schema.catalogue.collations.get(&table).map(String::as_str);
+        let of_table = schema.catalogue.collations.get(&table).map(String::as_str);
+        let collation = rule.form.tokens.map(Collation::name).or(of_table);
         let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
         if !collation.is_none_or(|own| own.bytes().all(is_word)) {
             return None;

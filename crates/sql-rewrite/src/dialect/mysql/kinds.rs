@@ -46,6 +46,10 @@ pub(crate) fn check(plan: &Plan, schema: &Schema) -> Result<(), Refusal> {
                     let size_max = schema.text_size_max(id);
                     stored_within(given, column.logical, size_max).map(drop)
                 }
+                Purpose::Match | Purpose::MatchEnd if column.form.tokens.is_some() => {
+                    semantics_mysql::matched_by_collation(given).map(drop)
+                }
+                Purpose::MatchEnd => return Err(other_kind(column)),
                 Purpose::Match => matched(given, column.logical).map(drop),
                 Purpose::Bound => bound(given, column.logical).map(drop),
             };

@@ -254,6 +254,14 @@ fn rows(text: &str, head: &Head, schema: &Schema, own: MySql) -> Result<Rows, Re
     }
     .rows(head)?;
     let sealed: Vec<_> = rows.fields.iter().map(|field| field.sealed).collect();
+    let mut ids = sealed.iter().flatten();
+    if let Some(id) = ids.find(|id| schema.column(**id).form.tokens.is_some()) {
+        return Err(unsupported(&format!(
+            "LOAD DATA of {}, which is found by a collation",
+            schema.title(*id)
+        ))
+        .with_hint("Insert the rows by INSERT, many of them at once."));
+    }
     verify::check_load(&rows.text, &sealed, (schema, own))?;
     Ok(rows)
 }

@@ -5,7 +5,7 @@ mod reach;
 
 use std::collections::HashMap;
 
-use column_codec::Layout;
+use column_codec::{Layout, TOKEN_PREFIX_SIZE};
 use column_value::LogicalType;
 use sqlparser::ast::{BinaryLength, DataType};
 
@@ -162,6 +162,12 @@ pub(crate) fn type_name(logical: LogicalType) -> String {
 }
 
 impl Schema {
+    /// Whether a protected text is found by a token of its collation key.
+    pub fn has_tokens(&self) -> bool {
+        let mut protected = self.protected.iter();
+        protected.any(|column| column.form.tokens.is_some())
+    }
+
     /// The longest text or bytes of a protected column without a length of its own, in bytes.
     pub fn text_size_max(&self, id: ColumnId) -> usize {
         match self.is_long(id) {
@@ -202,8 +208,9 @@ pub fn check_rules(rules: &Rules) -> Vec<SchemaError> {
                 && rule.collation.is_none()
             {
                 "has mode equality on a text, and the server compares texts by their collation, \
-                 for which letters of both cases are equal: add collation = \"binary\" to the \
-                 rule if texts are to be equal only where their bytes are"
+                 for which letters of both cases are equal: add that to the rule, as collation = \
+                 \"utf8mb4_general_ci\", or collation = \"binary\" if texts are to be equal only \
+                 where their bytes are"
             } else if rule.default.is_some() {
                 "has a default, which is not supported before MySQL yet"
             } else if rule.group.is_some() {
@@ -243,7 +250,7 @@ pub fn build(rules: &Rules, answers: &[Answer], own: MySql, database: Option<&st
     let answer = |index: usize| answers.get(index).unwrap_or(&empty);
     builder.tables(answer(0));
     let types = builder.columns(answer(1));
-    builder.keys(answer(7));
+    builder.keys(answer(7), rules);
     builder.json(answer(8));
     builder.rules(rules, &types);
     // No statement goes by rules of which one is no rule.
@@ -305,11 +312,22 @@ fn declared(row: &[Option<String>], extra: &str) -> DeclaredColumn {
     }
 }
 
+/// Whether a part of a key is the token of a text: such a key is one over the texts.
+fn is_token(table: &Table, row: &[Option<String>], rules: &Rules) -> bool {
+    let column = text(row, 3).to_ascii_lowercase();
+    let rule = rules.column(&table.schema, &table.name, &column);
+    rule.is_some_and(|own| own.tokens().is_some()) && text(row, 6) == TOKEN_PREFIX_SIZE.to_string()
+}
+
 /// A key for the finisher. None: it is over what is computed.
-fn declared_key(table: &Table, rows: &[Vec<Option<String>>]) -> Option<DeclaredKey> {
+fn declared_key(table: &Table, rows: &[Vec<Option<String>>], rules: &Rules) -> Option<DeclaredKey> {
     let columns = rows.iter().map(|row| {
         let position = table.position(&text(row, 3).to_ascii_lowercase())?;
-        Some((position, text(row, 6).parse().ok()))
+        let part = match is_token(table, row, rules) {
+            true => None,
+            false => text(row, 6).parse().ok(),
+        };
+        Some((position, part))
     });
     let name = text(&rows[0], 2);
     Some(DeclaredKey {
@@ -392,9 +410,9 @@ impl Builder {
         types
     }
 
-    /// Reads primary and unique keys. One over a part of a column, or over what is computed, is
-    /// left out.
-    fn keys(&mut self, answer: &Answer) {
+    /// Reads primary and unique keys. One over a part of a column that is no token, or over what is
+    /// computed, is left out.
+    fn keys(&mut self, answer: &Answer, rules: &Rules) {
         let is_same = |one: &Vec<Option<String>>, other: &Vec<Option<String>>| {
             one.iter().take(3).eq(other.iter().take(3))
         };
@@ -407,7 +425,8 @@ impl Builder {
                 .iter()
                 .map(|row| {
                     let column = text(row, 3).to_ascii_lowercase();
-                    table.position(&column).filter(|_| truth(row, 4))
+                    let is_whole = truth(row, 4) || is_token(table, row, rules);
+                    table.position(&column).filter(|_| is_whole)
                 })
                 .collect();
             self.schema
@@ -416,7 +435,7 @@ impl Builder {
                 .declared_keys
                 .entry(table.oid)
                 .or_default()
-                .extend(declared_key(table, rows));
+                .extend(declared_key(table, rows, rules));
             if let Some(columns) = columns.filter(|_| !truth(&rows[0], 5)) {
                 table.unique_keys.push(columns);
                 let names = &mut self.schema.catalogue.unique_key_names;
@@ -459,7 +478,7 @@ impl Builder {
                 let id = ColumnId(u32::try_from(count).expect("rules are fewer than 2^32"));
                 let form = SealedForm::of(rule);
                 let physical = physical_type(form.layout(rule.logical, rule.mode));
-                if rule.collation.is_some() {
+                if rule.is_binary() {
                     self.schema.catalogue.binary_texts.push(id);
                 }
                 let found = types.get(&(name.clone(), column.clone()));
@@ -496,7 +515,10 @@ impl Builder {
                     table: name.1.clone(),
                     column: column.clone(),
                     logical: rule.logical,
-                    mode: rule.mode,
+                    mode: match form.tokens {
+                        Some(_) => Mode::Random,
+                        None => rule.mode,
+                    },
                     domain: rule.domain.clone().unwrap_or_else(own_domain),
                     form,
                     default: None,

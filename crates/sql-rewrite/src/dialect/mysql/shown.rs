@@ -2,7 +2,10 @@
 //! `DESCRIBE`). They go to the server as they are; its answer gets the declared types in the place
 //! of those of sealed values, and has no guard.
 
-use column_value::LogicalType;
+use std::borrow::Cow;
+
+use column_codec::TOKEN_PREFIX_SIZE;
+use column_value::{Collation, LogicalType};
 
 use super::lexer::{self, Kind, Lexeme};
 use super::misfit::misfit;
@@ -38,6 +41,10 @@ struct Declared {
     type_text: String,
     /// The collation that a text of the table has.
     collation: Option<String>,
+    /// Whether keys are over the token with which its values begin.
+    has_tokens: bool,
+    /// Its collation, where it is not that of the table.
+    own_collation: Option<&'static str>,
     /// Whether the server shows `DEFAULT NULL` for the declared type, but not for the sealed one.
     may_lack_default: bool,
 }
@@ -71,7 +78,16 @@ pub fn described(text: &str, schema: &Schema) -> Option<Described> {
         .map(|rule| Declared {
             name: rule.column.clone(),
             type_text: shown_type((rule.logical, schema.is_long(rule.id)), own),
-            collation: collation.filter(|_| rule.logical.is_text()).cloned(),
+            collation: match rule.form.tokens {
+                Some(own) => Some(own.name().to_owned()),
+                None => collation.filter(|_| rule.logical.is_text()).cloned(),
+            },
+            has_tokens: rule.form.tokens.is_some(),
+            own_collation: rule
+                .form
+                .tokens
+                .map(Collation::name)
+                .filter(|own| collation.is_none_or(|of_table| of_table != own)),
             may_lack_default: !own.is_mariadb && matches!(rule.logical, LogicalType::Varchar(_)),
         })
         .collect();
@@ -228,7 +244,7 @@ impl Described {
                     replaced += 1;
                     out.extend_from_slice(&line);
                 }
-                None => out.extend_from_slice(part),
+                None => out.extend_from_slice(&self.key(part)),
             }
         }
         out.extend_from_slice(&text[end..]);
@@ -282,6 +298,29 @@ impl Described {
         })
     }
 
+    /// The line of a key, which is over texts where the server has it over tokens.
+    fn key<'t>(&self, part: &'t [u8]) -> Cow<'t, [u8]> {
+        let mut part = Cow::Borrowed(part);
+        let is_key = [&b"  PRIMARY KEY "[..], b"  UNIQUE KEY ", b"  KEY "];
+        if !is_key.iter().any(|start| part.starts_with(start)) {
+            return part;
+        }
+        let quote = if self.own.ansi_quotes { "\"" } else { "`" };
+        for own in self.columns.iter().filter(|own| own.has_tokens) {
+            for name in [format!("{quote}{}{quote}", own.name), own.name.clone()] {
+                for (before, behind) in [("(", ","), ("(", ")"), (",", ","), (",", ")")] {
+                    let long = format!("{before}{name}({TOKEN_PREFIX_SIZE}){behind}");
+                    if let Some(at) = find(&part, long.as_bytes()) {
+                        let short = format!("{before}{name}{behind}");
+                        let rest = &part[at + long.len()..];
+                        part = [&part[..at], short.as_bytes(), rest].concat().into();
+                    }
+                }
+            }
+        }
+        part
+    }
+
     /// The line of a protected column with its declared type.
     fn declared(&self, part: &[u8]) -> Option<Vec<u8>> {
         let (name, behind) = self.named(part.strip_prefix(b"  ")?)?;
@@ -296,7 +335,10 @@ impl Described {
         let mut line = [&part[..head], own.type_text.as_bytes()].concat();
         // MySQL itself names each collation that its character set does not have by default.
         let collation = own.collation.as_deref().filter(|own| !is_default(own));
-        if let (Some(collation), false) = (collation, self.own.is_mariadb) {
+        if let Some(name) = own.own_collation {
+            let text = format!(" CHARACTER SET utf8mb4 COLLATE {name}");
+            line.extend_from_slice(text.as_bytes());
+        } else if let (Some(collation), false) = (collation, self.own.is_mariadb) {
             line.extend_from_slice(format!(" COLLATE {collation}").as_bytes());
         }
         let has_default = rest.starts_with(b" NOT NULL") || rest.starts_with(b" DEFAULT NULL");

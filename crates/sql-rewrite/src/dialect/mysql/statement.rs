@@ -15,7 +15,7 @@ use crate::dialect::lexeme::{is_word, lower, names_word};
 use crate::finisher::tables;
 use crate::mention::Mentions;
 use crate::statement::{of_statement, worst};
-use crate::{Effects, Plan, Planned, Refusal, Schema, guard, verify};
+use crate::{Effects, Piece, Plan, Planned, Refusal, Schema, guard, verify};
 use sql_plan::{refuse, unsupported};
 
 /// Words of statements behind which names may mean other tables, or there are others.
@@ -205,6 +205,7 @@ fn named(text: &str, schema: &Schema, own: MySql) -> Result<Plan, Refusal> {
         let plan = of_statement(&parsed, schema);
         let plan = plan.map_err(|refusal| variables::refused(refusal, &parsed))?;
         kinds::check(&plan, schema)?;
+        check_sent_names(&parsed, &plan, own)?;
         Ok(plan)
     })
 }
@@ -319,11 +320,37 @@ fn check_names(statement: &Statement, text: &str) -> Result<(), Refusal> {
     match select.projection.iter().any(&mut is_changed) {
         false => Ok(()),
         // Its text may have a confidential constant.
-        true => Err(refuse(
-            "a computed output has no name, and would get another one than its text",
-        )
-        .with_hint("Give it a name with AS.")),
+        true => Err(unnamed()),
     }
+}
+
+/// The same of what is sent: an output that compares a protected column would have a sealed
+/// constant in its name.
+fn check_sent_names(statement: &Statement, plan: &Plan, own: MySql) -> Result<(), Refusal> {
+    let (Statement::Query(query), Plan::One(translated, _)) = (statement, plan) else {
+        return Ok(());
+    };
+    let SetExpr::Select(select) = &*query.body else {
+        return Ok(());
+    };
+    let is_sent = |item: &SelectItem| match item {
+        SelectItem::UnnamedExpr(Expr::Identifier(_) | Expr::CompoundIdentifier(_)) => true,
+        SelectItem::UnnamedExpr(value) => {
+            let printed = lexer::for_server(value.to_string(), own);
+            let mut pieces = translated.template.pieces.iter();
+            pieces.any(|piece| matches!(piece, Piece::Text(text) if text.contains(&printed)))
+        }
+        _ => true,
+    };
+    match select.projection.iter().all(is_sent) {
+        true => Ok(()),
+        false => Err(unnamed()),
+    }
+}
+
+fn unnamed() -> Refusal {
+    refuse("a computed output has no name, and would get another one than its text")
+        .with_hint("Give it a name with AS.")
 }
 
 /// What a text may change that passes although it is not read, such as one that is no UTF-8.

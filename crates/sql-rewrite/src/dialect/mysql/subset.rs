@@ -21,7 +21,7 @@ mod writes;
 /// Functions of the server's own: none of a user's hides them, and none runs a text as SQL.
 const FUNCTIONS: &str = "\
     abs avg ceil ceiling char_length concat connection_id count curdate current_date \
-    current_timestamp database floor last_insert_id length lower max min now round sum upper \
+    current_timestamp database floor last_insert_id left length lower max min now round sum upper \
     version";
 
 /// Whether a word is a function that is understood.

@@ -138,21 +138,38 @@ fn protected(
         ))
         .with_hint("Let the default of the table be utf8mb4."));
     }
+    if let Some(own) = rule.form.tokens {
+        return Ok(declared_as(
+            (column, is_given),
+            rule,
+            schema,
+            &collate(own.name()),
+        ));
+    }
     let is_binary = schema.catalogue.binary_texts.contains(&id);
     let collation = match collation {
         Some(_) if is_binary => " COLLATE utf8mb4_bin".to_owned(),
         Some(name) => collate(name),
         None => String::new(),
     };
+    Ok(declared_as((column, is_given), rule, schema, &collation))
+}
+
+fn declared_as(
+    (column, is_given): (&crate::Column, bool),
+    rule: &crate::ProtectedColumn,
+    schema: &Schema,
+    collation: &str,
+) -> String {
     let name = names::quote(&column.name);
     let null = if column.not_null && is_given {
         " NOT NULL"
     } else {
         ""
     };
-    let long = if schema.is_long(id) { "long" } else { "" };
+    let long = if schema.is_long(rule.id) { "long" } else { "" };
     let type_name = type_name(rule.logical);
-    Ok(format!("{name} {long}{type_name}{collation}{null}"))
+    format!("{name} {long}{type_name}{collation}{null}")
 }
 
 fn collate(name: &str) -> String {

@@ -151,11 +151,20 @@ impl<'s> Inserted<'s> {
                     "a value for a generated column that the finisher computes",
                 ));
             }
-            let rule = column.protected.map(|id| schema.column(id));
-            if rule.is_some_and(|own| own.is_checked()) {
+            let Some(rule) = column.protected.map(|id| schema.column(id)) else {
+                continue;
+            };
+            if rule.is_checked() {
                 return Err(unsupported(
                     "a computed value for a protected column with check constraints",
                 ));
+            }
+            if rule.form.tokens.is_some() {
+                return Err(unsupported(&format!(
+                    "a value that the finisher computes for {}, which is found by a collation",
+                    schema.title(rule.id)
+                ))
+                .with_hint("Pass the value as a constant or parameter."));
             }
         }
         Ok(())

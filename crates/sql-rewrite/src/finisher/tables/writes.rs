@@ -399,6 +399,14 @@ fn computed(
         &computed.iter().map(|own| &own.2).collect::<Vec<_>>(),
         dialect,
     )?;
+    let mut ids = computed.iter().map(|own| own.0);
+    if let Some(id) = ids.find(|id| schema.column(*id).form.tokens.is_some()) {
+        return Err(unsupported(&format!(
+            "a new value that the finisher computes for {}, which is found by a collation",
+            schema.title(id)
+        ))
+        .with_hint("Read the rows with FOR UPDATE, and pass the new values as parameters."));
+    }
     let mut found: Vec<(AssignmentTarget, ColumnId)> = Vec::new();
     for (id, target, _) in computed {
         if schema.column(id).is_checked() {

@@ -1,8 +1,10 @@
 //! Plans for MySQL with one defect each, and the same plans without it.
 
-use super::{MAIL, NAME, OutputKind, Schema, proved_for, schema};
-use crate::Dialect;
+use column_value::Collation;
+
+use super::{MAIL, NAME, NOTE, OutputKind, Schema, proved_for, schema};
 use crate::mysql::MySql;
+use crate::{Dialect, Mode};
 
 fn of_mysql() -> Schema {
     let mut schema = Schema {
@@ -430,4 +432,75 @@ fn a_question_to_information_schema_is_sent_as_it_came() {
     let mut sealed = sent(text);
     sealed.holes[0].form = Form::Sealed(NAME, crate::Purpose::Match);
     assert!(super::super::check_information(text, &sealed, MySql::default()).is_err());
+}
+
+#[test]
+fn texts_that_differ_are_compared_by_their_tokens_alone() {
+    let mut schema = of_mysql();
+    schema.catalogue.binary_texts.clear();
+    for id in [NAME, NOTE] {
+        let own = &mut schema.protected[id.0 as usize];
+        own.mode = Mode::Random;
+        own.form.tokens = Some(Collation::GeneralCi);
+    }
+    let said = |condition: &str, schema: &Schema| {
+        let text = format!(
+            "SELECT p.id FROM public.person p JOIN public.visit v ON p.id = v.id WHERE {condition}"
+        );
+        proved_for(schema, &text, &[])
+    };
+    for condition in [
+        "p.name BETWEEN {name} AND {name end}",
+        "NOT (p.name NOT BETWEEN {name} AND {name end}) OR v.note BETWEEN {note} AND {note end}",
+        "LEFT(p.name, 18) = LEFT(v.note, 18)",
+        "p.name BETWEEN LEFT(v.note, 18) AND CONCAT(LEFT(v.note, 18), _binary \
+         X'FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF')",
+        "p.name IS NULL",
+    ] {
+        assert_eq!(said(condition, &schema), Ok(()), "{condition}");
+    }
+    for condition in [
+        "p.name = {name}",
+        "p.name <> {name}",
+        "p.name IN ({name}, {note})",
+        "p.name = v.note",
+        "p.name <=> {name}",
+        "p.name BETWEEN {name} AND {name}",
+        "p.name BETWEEN {name end} AND {name}",
+        "p.name BETWEEN {name} AND {note end}",
+        "p.name BETWEEN {mail} AND {mail end}",
+        "p.mail BETWEEN {name} AND {name end}",
+        "p.id BETWEEN {name} AND {name end}",
+        "LEFT(p.name, 18) BETWEEN {name} AND {name end}",
+        "LEFT(p.name, 18) = {name}",
+        "LEFT(p.name, 18) = v.note",
+        "LEFT(p.name, 17) = LEFT(v.note, 17)",
+        "LEFT(p.name, 18) = LEFT(p.mail, 18)",
+        "LEFT(p.mail, 18) = LEFT(p.mail, 18)",
+        "LEFT(p.name, 18) = 'x'",
+        "p.name >= {name}",
+        "p.name BETWEEN LEFT(v.note, 18) AND CONCAT(LEFT(v.note, 18), _binary X'FF')",
+        "p.name BETWEEN LEFT(v.note, 18) AND CONCAT(LEFT(p.name, 18), _binary \
+         X'FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF')",
+        "p.id BETWEEN LEFT(v.note, 18) AND CONCAT(LEFT(v.note, 18), _binary \
+         X'FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF')",
+        "p.mail BETWEEN LEFT(v.note, 18) AND CONCAT(LEFT(v.note, 18), _binary \
+         X'FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF')",
+    ] {
+        let said = said(condition, &schema);
+        // For its own defect.
+        assert!(
+            said.is_err_and(|doubt| !doubt.contains("named with")),
+            "{condition}"
+        );
+    }
+    // Columns of two collations share no tokens.
+    schema.protected[NOTE.0 as usize].form.tokens = Some(Collation::UnicodeCi);
+    assert!(said("LEFT(p.name, 18) = LEFT(v.note, 18)", &schema).is_err());
+    for text in [
+        "INSERT INTO public.person (id, name) VALUES (1, {name})",
+        "UPDATE public.person SET name = LEFT(name, 18)",
+    ] {
+        assert!(proved_for(&schema, text, &[]).is_err(), "{text}");
+    }
 }

@@ -7,8 +7,8 @@ use sqlparser::ast::{
     TableConstraint,
 };
 
-use super::{changes, check_columns, check_constraint, check_foreign_key};
-use crate::dialect::mysql::{MySql, names};
+use super::{changes, check_columns, check_constraint, check_foreign_key, sent_as, tokens};
+use crate::dialect::mysql::{MySql, lexer, names, parse};
 use crate::{Plan, ProtectedColumn, Refusal, Schema};
 use sql_plan::unsupported;
 
@@ -25,13 +25,28 @@ pub(super) fn plan(
             object_type: ObjectType::Index,
             table: Some(_),
             ..
-        } => Ok(()),
+        } => Ok(None),
         _ => return None,
     };
-    Some(checked.map(|()| Plan::Pass(changes())))
+    Some(checked.and_then(|changed| match changed {
+        None => Ok(Plan::Pass(changes())),
+        Some(statement) => {
+            let text = statement.to_string();
+            let sent = lexer::for_server(text, own);
+            match parse::reads_back(&sent, &statement, own) {
+                true => Ok(sent_as(sent)),
+                false => Err(unsupported(
+                    "a key of this form over a text with a collation",
+                )),
+            }
+        }
+    }))
 }
 
-fn of_index(create: &CreateIndex, schema: &Schema, own: MySql) -> Result<(), Refusal> {
+/// A statement that is sent in the place of the client's, over tokens. None: the client's is sent.
+type Changed = Option<Statement>;
+
+fn of_index(create: &CreateIndex, schema: &Schema, own: MySql) -> Result<Changed, Refusal> {
     let CreateIndex {
         name: Some(_),
         table_name,
@@ -55,10 +70,13 @@ fn of_index(create: &CreateIndex, schema: &Schema, own: MySql) -> Result<(), Ref
         return Err(unsupported("CREATE INDEX of this form"));
     }
     let (_, rules) = rules_of(table_name, schema, own)?;
-    check_columns(columns, &rules)
+    check_columns(columns, &rules)?;
+    let mut changed = create.clone();
+    let is_changed = tokens::shorten_columns(&mut changed.columns, &rules);
+    Ok(is_changed.then_some(Statement::CreateIndex(changed)))
 }
 
-fn of_alter(alter: &AlterTable, schema: &Schema, own: MySql) -> Result<(), Refusal> {
+fn of_alter(alter: &AlterTable, schema: &Schema, own: MySql) -> Result<Changed, Refusal> {
     let AlterTable {
         name,
         if_exists: false,
@@ -73,26 +91,35 @@ fn of_alter(alter: &AlterTable, schema: &Schema, own: MySql) -> Result<(), Refus
         return Err(unsupported("ALTER TABLE of this form"));
     };
     let (database, rules) = rules_of(name, schema, own)?;
-    operations.iter().try_for_each(|operation| match operation {
-        AlterTableOperation::AddConstraint {
-            constraint,
-            not_valid: false,
-        } => match constraint {
-            TableConstraint::ForeignKey(key) => {
-                check_foreign_key(key, &rules, &database, schema, own)
-            }
-            TableConstraint::Unique(_) | TableConstraint::Index(_) => {
-                check_constraint(constraint, &rules)
-            }
+    operations
+        .iter()
+        .try_for_each(|operation| match operation {
+            AlterTableOperation::AddConstraint {
+                constraint,
+                not_valid: false,
+            } => match constraint {
+                TableConstraint::ForeignKey(key) => {
+                    check_foreign_key(key, &rules, &database, schema, own)
+                }
+                TableConstraint::Unique(_) | TableConstraint::Index(_) => {
+                    check_constraint(constraint, &rules)
+                }
+                _ => Err(other()),
+            },
+            AlterTableOperation::DropIndex { .. } => Ok(()),
+            AlterTableOperation::DropForeignKey {
+                drop_behavior: None,
+                ..
+            } => Ok(()),
             _ => Err(other()),
-        },
-        AlterTableOperation::DropIndex { .. } => Ok(()),
-        AlterTableOperation::DropForeignKey {
-            drop_behavior: None,
-            ..
-        } => Ok(()),
-        _ => Err(other()),
-    })
+        })?;
+    let (mut changed, mut is_changed) = (alter.clone(), false);
+    for operation in &mut changed.operations {
+        if let AlterTableOperation::AddConstraint { constraint, .. } = operation {
+            is_changed |= tokens::shorten(constraint, &rules);
+        }
+    }
+    Ok(is_changed.then_some(Statement::AlterTable(changed)))
 }
 
 fn other() -> Refusal {
