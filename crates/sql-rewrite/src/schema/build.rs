@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{
-    Answer, Column, ColumnChecks, Enums, ProtectedColumn, QUERIES, RelationKind, Schema,
+    Answer, Column, ColumnChecks, Enums, ProtectedColumn, QUERIES, RelationKind, RowRules, Schema,
     SchemaError, SessionFacts, Table, views,
 };
 use crate::dialect::lexeme::{lower, names_word};
@@ -213,6 +213,11 @@ impl<'a> Building<'a> {
                 opaque: false,
                 has_triggers: truth(row, 4),
                 has_column_privileges: false,
+                rows: RowRules {
+                    has_policies: truth(row, 8),
+                    has_unvalidated: truth(row, 9),
+                    are_moved_by_keys: truth(row, 10),
+                },
             };
             self.schema.tables.insert(name, table);
         }
