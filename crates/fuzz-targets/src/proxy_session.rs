@@ -180,6 +180,7 @@ fn schema() -> Schema {
         opaque: false,
         has_triggers: false,
         has_column_privileges: false,
+        rows: sql_rewrite::RowRules::default(),
     };
     let name = ("public".to_owned(), "customer".to_owned());
     Schema {

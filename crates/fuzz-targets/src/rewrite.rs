@@ -242,6 +242,7 @@ fn check(text: &str, planned: &[Planned]) {
             Plan::One(one, _) => check_sent(one),
             Plan::ReadModifyWrite(plan) => {
                 [&plan.read, &plan.write].into_iter().for_each(check_sent);
+                plan.write_all.iter().for_each(check_sent);
                 plan.write_by_key.iter().for_each(check_sent);
             }
             Plan::Finish(finish) => check_sent(&finish.fetch),
@@ -526,6 +527,7 @@ fn schema() -> Schema {
             opaque: false,
             has_triggers: false,
             has_column_privileges: false,
+            rows: sql_rewrite::RowRules::default(),
         };
         for (column, number) in columns.split(' ').zip(1..) {
             let mut parts = column.split(':');

@@ -34,6 +34,8 @@ pub enum Role {
     Read,
     /// It writes one row that was read.
     Write,
+    /// It writes all rows that were read.
+    WriteAll,
     /// It writes the row with a given key, whose old values are already known.
     WriteByKey,
     /// It writes one row that an `INSERT` has found in the table.
@@ -223,6 +225,7 @@ impl TextPlan {
             (Plan::One(translated, _), Role::Only) => Some(translated),
             (Plan::ReadModifyWrite(modify), Role::Read) => Some(&modify.read),
             (Plan::ReadModifyWrite(modify), Role::Write) => Some(&modify.write),
+            (Plan::ReadModifyWrite(modify), Role::WriteAll) => modify.write_all.as_ref(),
             (Plan::ReadModifyWrite(modify), Role::WriteByKey) => modify.write_by_key.as_ref(),
             (Plan::Finish(finish), Role::Read) => Some(&finish.fetch),
             (Plan::Finisher(query), Role::Read) => Some(&query.fetch),
@@ -319,8 +322,10 @@ fn parts(plan: &Plan) -> Vec<(Role, &Translated)> {
         Plan::ReadModifyWrite(modify) => {
             let by_key = modify.write_by_key.as_ref();
             let by_key = by_key.map(|write| (Role::WriteByKey, write));
+            let all = modify.write_all.as_ref();
+            let all = all.map(|write| (Role::WriteAll, write));
             let both = [(Role::Read, &modify.read), (Role::Write, &modify.write)];
-            both.into_iter().chain(by_key).collect()
+            both.into_iter().chain(all).chain(by_key).collect()
         }
         Plan::Finish(finish) => vec![(Role::Read, &finish.fetch)],
         Plan::Finisher(query) => vec![(Role::Read, &query.fetch)],
@@ -343,7 +348,9 @@ fn parts(plan: &Plan) -> Vec<(Role, &Translated)> {
 fn draws(planned: &[Planned]) -> Vec<(usize, ColumnId, usize)> {
     let mut draws: Vec<(usize, ColumnId, usize)> = Vec::new();
     for (index, one) in planned.iter().enumerate() {
-        let parts = parts(&one.plan);
+        let mut parts = parts(&one.plan);
+        // It stands for another one of them.
+        parts.retain(|(role, _)| *role != Role::WriteAll);
         for hole in parts.iter().flat_map(|(_, part)| &part.holes) {
             let (Source::Literal(Literal::Drawn), Form::Sealed(column, _)) =
                 (&hole.source, hole.form)

@@ -54,7 +54,7 @@ pub struct FinisherWrite {
     pub inserted: Option<InsertedRows>,
     /// What becomes of rows that `INSERT` finds in the table, if only the finisher can compute it.
     pub upsert: Option<Upsert>,
-    /// Writes one row; `INSERT` writes all rows at once.
+    /// Writes all rows at once.
     pub write: Translated,
     /// What the client is told that was done: `UPDATE`, `DELETE`, or `INSERT 0`.
     pub verb: &'static str,
@@ -81,12 +81,11 @@ impl FinisherMerge {
 /// A `WHEN` clause of `MERGE` that writes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MergeClause {
-    /// Whether it inserts: one statement writes all of its rows, and takes arrays. Otherwise a
-    /// statement updates or deletes each row, found by its locator, and takes its values.
+    /// Whether it inserts. Otherwise it updates or deletes rows, found by their locators.
     pub inserts: bool,
     /// The values that are written, by their columns in the answer.
     pub values: InsertedRows,
-    /// Writes the rows.
+    /// Writes the rows. It takes arrays.
     pub write: Translated,
 }
 

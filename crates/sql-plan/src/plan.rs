@@ -121,6 +121,9 @@ pub struct ReadModifyWrite {
     pub assignments: Vec<Assignment>,
     /// Writes one row, found by [`Source::Locator`].
     pub write: Translated,
+    /// Writes all rows, in place of `write` for more than one: locators and computed values are
+    /// arrays, with an element for each row. None: `write` is executed for each row.
+    pub write_all: Option<Translated>,
     /// Writes the one row of `locks` by its key, without a locator: for a row whose values are
     /// known from the lock cache.
     pub write_by_key: Option<Translated>,

@@ -156,6 +156,9 @@ fn describe_increment(text: &mut String, plan: &ReadModifyWrite, schema: &Schema
         line(text, "compute", &content);
     }
     describe_translated(text, "write", &plan.write, schema);
+    if let Some(write) = &plan.write_all {
+        describe_translated(text, "write all", write, schema);
+    }
     if let Some(write) = &plan.write_by_key {
         describe_translated(text, "write by key", write, schema);
     }

@@ -295,6 +295,16 @@ impl Dialect {
         }
     }
 
+    /// The types of [`Self::row_locator`]. Empty: rows are written one by one.
+    pub(crate) fn locator_types(self) -> &'static [&'static str] {
+        match self {
+            Self::Postgres => &names::LOCATOR_TYPES,
+            Self::MySql(_) => &[],
+            #[cfg(test)]
+            Self::Sample => &[],
+        }
+    }
+
     /// The columns of a table by which a row that was read without a lock is found again, unless it
     /// has changed.
     pub(crate) fn row_version(self) -> &'static [&'static str] {

@@ -1,5 +1,5 @@
 //! `UPDATE` that computes new values from sealed ones: the server reads and locks the rows, the
-//! proxy computes, and each row is written by itself.
+//! proxy computes, and one statement writes them.
 
 use std::ops::ControlFlow;
 
@@ -15,6 +15,7 @@ use crate::analysis::meeting::Meetings;
 use crate::analysis::template;
 use crate::analysis::{Analysis, Scope, output_list};
 use crate::dialect::marks;
+use crate::spread;
 use crate::walk;
 use crate::{
     Assignment, ColumnId, Current, Dialect, Effects, Form, LockKey, Output, OutputKind, Piece,
@@ -61,6 +62,8 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
     check_queries(update, &kept, table, pairs.unwrap_or_default())?;
     let mut write = writing(update, kept, &computed, analysis);
     let mut by_key = write.clone();
+    let finds_one = finds_one(table, pairs.unwrap_or_default());
+    let write_all = writing_all((&write, &name), finds_one, &computed, analysis)?;
     locate(&mut write, &name, analysis);
     let outputs = output_list(analysis.update(&mut write, None)?);
     // By its key, the row is found only where nothing else is asked of it.
@@ -87,6 +90,8 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
         current,
         assignments,
         write: translated(write, outputs.clone(), Vec::new(), analysis).0,
+        write_all: write_all
+            .map(|template| translated(template, outputs.clone(), Vec::new(), analysis).0),
         write_by_key: write_by_key
             .map(|template| translated(template, outputs, Vec::new(), analysis).0),
         locks: is_exact.then(|| LockKey {
@@ -269,17 +274,21 @@ pub(crate) fn table_of<'s>(name: &ObjectName, schema: &'s Schema) -> Result<&'s 
     found.ok_or_else(|| unsupported("writing what is no table by what the finisher finds"))
 }
 
-/// Refuses a query in what the server does row by row: for the second row it would see what was
-/// written to the first.
+/// Whether a condition that has these comparisons finds at most one row.
+fn finds_one(table: &Table, pairs: &[(usize, usize)]) -> bool {
+    locks::unique_key(table, pairs).is_some_and(|key| !key.is_empty())
+}
+
+/// Refuses a query in what the server does with several rows: it comes later than what reads them,
+/// and the query could see other rows.
 fn check_queries(
     update: &Update,
     kept: &[Set],
     table: &Table,
     pairs: &[(usize, usize)],
 ) -> Result<(), Refusal> {
-    let is_single = locks::unique_key(table, pairs).is_some_and(|key| !key.is_empty());
     let mut kept = kept.iter();
-    if is_single || !(has_query(&update.returning) || kept.any(has_query)) {
+    if finds_one(table, pairs) || !(has_query(&update.returning) || kept.any(has_query)) {
         return Ok(());
     }
     Err(
@@ -411,6 +420,30 @@ fn writing(
         assignments,
         ..update.clone()
     }
+}
+
+/// The UPDATE that writes all rows, given the one with a hole for each value. None: there is at
+/// most one, or the dialect writes rows one by one.
+fn writing_all(
+    (write, name): (&Update, &str),
+    finds_one: bool,
+    computed: &[Computed],
+    analysis: &mut Analysis,
+) -> Result<Option<Template>, Refusal> {
+    let dialect = analysis.dialect();
+    let arrays = spread::locators(analysis).filter(|_| !finds_one);
+    let Some(mut arrays) = arrays else {
+        return Ok(None);
+    };
+    let columns: Vec<ColumnId> = computed.iter().map(|(column, ..)| *column).collect();
+    arrays.extend(spread::computed(&columns, analysis));
+    let mut all = Update {
+        selection: None,
+        ..write.clone()
+    };
+    analysis.update(&mut all, None)?;
+    spread::update(&mut all, &dialect.quote(name), arrays, dialect)?;
+    template::of(&mut Statement::Update(all), dialect).map(Some)
 }
 
 /// The assignments of computed values. Those that are sealed together are one.

@@ -22,6 +22,7 @@ mod locks;
 mod mention;
 mod sampled;
 mod schema;
+mod spread;
 mod statement;
 pub mod suggest;
 mod type_limits;
@@ -40,9 +41,9 @@ pub use dialect::postgres::{catalogue, ddl};
 pub use schema::{
     ASKED, ASKED_OF_CHANGED, Answer, CHECKED, CatalogueFacts, Column, ColumnCheck, ColumnChecks,
     ColumnGroup, ColumnType, DeclaredColumn, DeclaredKey, EXTENSIONS, Extension, FinisherFacts,
-    Guard, GuardsDue, NamedTypes, ProtectedColumn, QUERIES, RelationKind, Schema, SchemaError,
-    SealedForm, SeenColumns, ServerType, SessionFacts, Shared, Table, TemporaryNames, answers_of,
-    changed_of, fingerprint_of, names_text,
+    Guard, GuardsDue, NamedTypes, ProtectedColumn, QUERIES, RelationKind, RowRules, Schema,
+    SchemaError, SealedForm, SeenColumns, ServerType, SessionFacts, Shared, Table, TemporaryNames,
+    answers_of, changed_of, fingerprint_of, names_text,
 };
 pub use statement::{plan, plan_with};
 pub use verify::is_of_second_proof;

@@ -235,6 +235,19 @@ pub struct Table {
     /// Whether privileges are granted on single columns. Then a user who may read one column need
     /// not be allowed to read another.
     pub has_column_privileges: bool,
+    /// What else decides about its rows.
+    pub rows: RowRules,
+}
+
+/// What the server does with rows of a table that are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowRules {
+    /// Policies say which rows a user sees and writes.
+    pub has_policies: bool,
+    /// A constraint was not validated: rows that are there may break it.
+    pub has_unvalidated: bool,
+    /// A foreign key changes its rows when the rows that they refer to are changed or deleted.
+    pub are_moved_by_keys: bool,
 }
 
 impl Table {
@@ -251,6 +264,7 @@ impl Table {
             opaque: false,
             has_triggers: false,
             has_column_privileges: false,
+            rows: RowRules::default(),
         }
     }
 

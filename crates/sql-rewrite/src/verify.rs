@@ -145,7 +145,7 @@ fn of_finisher_write(plan: &FinisherWrite, schema: &Schema) -> Result<(), Doubt>
     let mut hidden = hidden_by_finisher(&plan.query, &mut labels)?;
     let computes = match plan.inserted.is_some() {
         true => Computes::ARRAYS,
-        false => Computes::GROUPS,
+        false => Computes::LOCATED,
     };
     if plan.inserted.is_none() {
         groups::check_computed(&plan.columns, schema)?;
@@ -168,7 +168,7 @@ fn of_finisher_write(plan: &FinisherWrite, schema: &Schema) -> Result<(), Doubt>
         let Source::Computed(index) = hole.source else {
             continue;
         };
-        let is_own = matches!(hole.form, Form::Sealed(own, Purpose::Store)
+        let is_own = matches!(hole.form, Form::SealedArray(own, Purpose::Store)
             if plan.columns.get(index) == Some(&own));
         if !is_own {
             return Err(Doubt(
@@ -219,12 +219,17 @@ fn of_modify(modify: &ReadModifyWrite, schema: &Schema) -> Result<(), Doubt> {
         computed::check_stored((*column, value), &outputs, &mut labels)?;
         computed::hidden_in(value, &mut hidden);
     }
-    for write in [Some(&modify.write), modify.write_by_key.as_ref()] {
+    let writes = [
+        (Some(&modify.write), Computes::GROUPS),
+        (modify.write_all.as_ref(), Computes::LOCATED),
+        (modify.write_by_key.as_ref(), Computes::GROUPS),
+    ];
+    for (write, computes) in writes {
         let Some(write) = write else {
             continue;
         };
         hidden.extend(hidden_by(&write.holes));
-        labelled(write, Computes::GROUPS, &mut labels)?;
+        labelled(write, computes, &mut labels)?;
         for hole in &write.holes {
             let Source::Computed(index) = hole.source else {
                 continue;
@@ -233,7 +238,11 @@ fn of_modify(modify: &ReadModifyWrite, schema: &Schema) -> Result<(), Doubt> {
                 .assignments
                 .get(index)
                 .map(|assignment| assignment.column);
-            let is_own = matches!(hole.form, Form::Sealed(own, _) if Some(own) == column);
+            let is_own = match hole.form {
+                Form::Sealed(own, _) => !computes.arrays && Some(own) == column,
+                Form::SealedArray(own, Purpose::Store) => computes.arrays && Some(own) == column,
+                Form::SealedArray(..) | Form::Plain => false,
+            };
             if !is_own {
                 return Err(Doubt(
                     "a computed value is sealed for another column".to_owned(),
@@ -328,6 +337,11 @@ impl Computes {
     const ARRAYS: Self = Self {
         arrays: true,
         groups: false,
+    };
+    /// The same of all rows that were found.
+    const LOCATED: Self = Self {
+        arrays: true,
+        groups: true,
     };
     const GROUPS: Self = Self {
         arrays: false,

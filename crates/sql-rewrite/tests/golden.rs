@@ -231,6 +231,9 @@ fn of_plan(out: &mut String, plan: &Plan, schema: &Schema) {
         Plan::ReadModifyWrite(modify) => {
             of_translated(out, "read", &modify.read);
             of_translated(out, "write", &modify.write);
+            if let Some(write) = &modify.write_all {
+                of_translated(out, "write all", write);
+            }
             if let Some(write) = &modify.write_by_key {
                 of_translated(out, "write by key", write);
             }

@@ -110,7 +110,8 @@ fn sent(plan: &Plan) -> Vec<String> {
         Plan::One(one, _) => vec![rendered(one)],
         Plan::ReadModifyWrite(plan) => {
             let parts = [&plan.read, &plan.write].into_iter();
-            parts.chain(&plan.write_by_key).map(rendered).collect()
+            let parts = parts.chain(&plan.write_all).chain(&plan.write_by_key);
+            parts.map(rendered).collect()
         }
         Plan::Finish(finish) => vec![rendered(&finish.fetch)],
         Plan::Finisher(query) => vec![rendered(&query.fetch)],

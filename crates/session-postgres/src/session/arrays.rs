@@ -1,9 +1,14 @@
 //! Arrays of the values of columns, in PostgreSQL's binary format (`array_recv`).
 
+use std::convert::Infallible;
 use std::ops::Range;
 
-use session_core::wiped;
+use session_core::{Changed, wiped};
 use zeroize::Zeroizing;
+
+/// Numbers of types in `pg_type`.
+const TID: u32 = 27;
+const OID: u32 = 26;
 
 /// An array while its elements come. They are wiped when it is dropped.
 pub(super) struct ArrayBuilder {
@@ -68,6 +73,33 @@ impl ArrayBuilder {
         }
         value.extend_from_slice(&self.elements);
         value
+    }
+}
+
+/// The rows as one: an array for each locator and each computed value, of elements of these types.
+pub(super) fn spread(rows: &[Changed], elements: &[u32]) -> Changed {
+    let array = |element: u32, of: &dyn Fn(&Changed) -> Option<&[u8]>| {
+        let mut array = ArrayBuilder::new(element);
+        for row in rows {
+            let value = of(row);
+            let Ok(()) = array.push::<Infallible>(value.map_or(0, <[u8]>::len), |out| {
+                out.extend_from_slice(value.unwrap_or_default());
+                Ok(value.is_some())
+            });
+        }
+        Some(array.into_value().into_boxed_slice())
+    };
+    let locators = [0, 1].map(|index| {
+        let element = [TID, OID][index];
+        array(element, &|row| row.locators[index].as_deref())
+    });
+    let computed = elements
+        .iter()
+        .enumerate()
+        .map(|(index, element)| array(*element, &|row| row.computed.get(index)?.as_deref()));
+    Changed {
+        locators,
+        computed: computed.collect(),
     }
 }
 

@@ -9,6 +9,7 @@ use sql_plan::{FinisherMerge, InsertedColumn, MergeClause};
 use sqlstate::SqlState;
 use wire_postgres::backend;
 
+use super::arrays::spread;
 use super::found::{check_type, each_row, number_of_clause, read_inserted, seal_assigned, unasked};
 use crate::finisher::FinisherRows;
 use crate::server_types;
@@ -17,8 +18,8 @@ use crate::server_types;
 pub(super) struct Run {
     /// The index of the clause.
     pub clause: usize,
-    /// The rows; of a clause that inserts, one that has arrays.
-    pub rows: Vec<Changed>,
+    /// The rows, as one that has arrays.
+    pub rows: [Changed; 1],
 }
 
 /// What is to be done: rows to update and to delete in the order of the finisher's answer, then
@@ -45,7 +46,7 @@ pub(super) fn read_merged(
         }
         InsertedColumn::Plain(_) | InsertedColumn::Default(..) => Ok(()),
     })?;
-    let mut runs: Vec<Run> = Vec::new();
+    let mut located: Vec<(usize, Vec<Changed>)> = Vec::new();
     let mut written = HashSet::new();
     let mut is_inserting = vec![false; merge.clauses.len()];
     each_row(rows, |row| {
@@ -62,15 +63,21 @@ pub(super) fn read_merged(
         if !written.insert(changed.locators.clone()) {
             return Err(written_twice());
         }
-        match runs.last_mut() {
-            Some(last) if last.clause == index => last.rows.push(changed),
-            _ => runs.push(Run {
-                clause: index,
-                rows: vec![changed],
-            }),
+        match located.last_mut() {
+            Some((last, rows)) if *last == index => rows.push(changed),
+            _ => located.push((index, vec![changed])),
         }
         Ok(())
     })?;
+    let mut runs: Vec<Run> = Vec::new();
+    for (index, changed) in located {
+        let clause = merge.clauses.get(index).ok_or_else(unasked)?;
+        let elements = element_types(plan, clause, &fields)?;
+        runs.push(Run {
+            clause: index,
+            rows: [spread(&changed, &elements)],
+        });
+    }
     for (index, clause) in merge.clauses.iter().enumerate() {
         if !is_inserting[index] {
             continue;
@@ -82,7 +89,7 @@ pub(super) fn read_merged(
         };
         runs.push(Run {
             clause: index,
-            rows: vec![Changed {
+            rows: [Changed {
                 locators: [None, None],
                 computed,
             }],
@@ -130,10 +137,15 @@ pub(super) fn types_of_clause(
     clause: &MergeClause,
     row_description: &[u8],
 ) -> Result<Vec<u32>, StatementError> {
-    if clause.inserts {
-        return super::found::array_types(plan, &clause.values, row_description);
-    }
-    let fields = backend::read_row_description(row_description).map_err(|_| unasked())?;
+    super::found::array_types(plan, &clause.values, row_description)
+}
+
+/// The types of single values that a clause takes.
+fn element_types(
+    plan: &TextPlan,
+    clause: &MergeClause,
+    fields: &[backend::Field],
+) -> Result<Vec<u32>, StatementError> {
     let types = clause.values.columns.iter().map(|column| match column {
         InsertedColumn::Plain(answer) => fields
             .get(*answer)

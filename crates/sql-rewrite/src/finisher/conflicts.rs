@@ -110,6 +110,17 @@ impl<'s> Conflicts<'s> {
             ))
             .with_hint("Read the rows with FOR UPDATE first, then insert or update them."));
         }
+        let rows = table.rows;
+        if rows.has_policies || rows.has_unvalidated || rows.are_moved_by_keys {
+            // The server would check a row that is there with the values that it has.
+            return Err(unsupported(&format!(
+                "ON CONFLICT DO UPDATE that computes from protected columns of table {}.{}, which \
+                 has row-level security, a constraint that is not validated, or a foreign key \
+                 that changes its rows,",
+                table.schema, table.name
+            ))
+            .with_hint("Read the rows with FOR UPDATE first, then insert or update them."));
+        }
         if has_query(&insert.on) || has_query(&insert.returning) {
             return Err(unsupported(
                 "a query in ON CONFLICT DO UPDATE that computes from protected columns",

@@ -3,8 +3,9 @@
 //! The finisher joins source and target, and says for each pair which clause applies: `SELECT
 //! t.ctid, t.tableoid, number, values … FROM source LEFT JOIN target AS t ON … CROSS JOIN LATERAL
 //! (SELECT CASE WHEN t.ctid IS NULL THEN … END AS number)`. Rows of the target are fetched and
-//! locked if a clause writes them. The proxy seals the values, updates and deletes row by row, each
-//! found by its locator, and inserts the rows of a clause in one statement.
+//! locked if a clause writes them. The proxy seals the values. Rows of one clause that follow each
+//! other are updated or deleted by one statement, each found by its locator, and all rows of a
+//! clause are inserted by one.
 //!
 //! Invariants:
 //! 1. A plain column gets only values that no protected column took part in ([`lineage`]).
@@ -26,10 +27,12 @@ use super::inserts;
 use super::legs::{self, select_of};
 use super::lineage::{self, Origin};
 use super::targets::{Target, Value};
+use super::writes::located;
 use crate::analysis::{Analysis, template};
 use crate::dialect::marks;
 use crate::dialect::postgres::finisher;
-use crate::increment::{locate_rows, locked_as_written, written_table};
+use crate::increment::{locked_as_written, written_table};
+use crate::spread;
 use crate::{
     FinisherMerge, Form, InsertedColumn, InsertedRows, MergeClause, Plan, Purpose, Refusal, Schema,
     Source, Table, Translated,
@@ -104,6 +107,7 @@ impl<'s> Merging<'s> {
         let name = alias.as_ref().map(|alias| &alias.name).or(last).cloned();
         let name = name.ok_or_else(|| unsupported("a computed name"))?;
         let clauses = Clauses::of(merge, (&name, table), schema)?;
+        check_rows(table, &clauses)?;
         Ok(Self {
             schema,
             table,
@@ -293,10 +297,11 @@ impl<'s> Merging<'s> {
         match &clause.action {
             Action::Nothing => Err(unsupported("a clause that writes nothing")),
             Action::Delete => {
-                let selection = locate_rows(&self.schema.dialect.fold(&self.name), analysis);
                 let mut delete = self.delete()?;
-                delete.selection = selection;
+                delete.selection = None;
                 analysis.delete(&mut delete, None)?;
+                let arrays = located(analysis)?;
+                spread::delete(&mut delete, &self.name, arrays, self.schema.dialect)?;
                 Ok((Statement::Delete(delete), Vec::new()))
             }
             Action::Update(targets) => self.write_update(targets, first, analysis),
@@ -325,27 +330,41 @@ impl<'s> Merging<'s> {
     ) -> Result<(Statement, Vec<InsertedColumn>), Refusal> {
         let mut columns = Vec::new();
         let mut assignments = Vec::new();
+        let mut computed = Vec::new();
+        let mut arrays = located(analysis)?;
         let answers = clauses::answers(targets, first);
         for (target, answer) in targets.iter().zip(answers) {
             let source = Source::Computed(columns.len());
-            let value = match (&target.value, target.column.protected) {
+            let form = match (&target.value, target.column.protected) {
                 (Value::Computed, Some(id)) => {
                     columns.push(InsertedColumn::Sealed(answer, id));
-                    analysis.hole(source, Form::Sealed(id, Purpose::Store))
+                    let array = Form::SealedArray(id, Purpose::Store);
+                    arrays.push(analysis.hole(source.clone(), array));
+                    Form::Sealed(id, Purpose::Store)
                 }
                 (Value::Computed, None) => {
                     columns.push(InsertedColumn::Plain(answer));
-                    analysis.hole(source, Form::Plain)
+                    arrays.push(analysis.hole(source.clone(), Form::Plain));
+                    Form::Plain
                 }
-                (Value::Kept(value), _) => (**value).clone(),
-                (Value::Default, _) => Expr::Identifier(Ident::new("DEFAULT")),
+                (Value::Kept(value), _) => {
+                    assignments.push(target.assigned((**value).clone()));
+                    continue;
+                }
+                (Value::Default, _) => {
+                    let default = Expr::Identifier(Ident::new("DEFAULT"));
+                    assignments.push(target.assigned(default));
+                    continue;
+                }
             };
-            assignments.push(target.assigned(value));
+            computed.push(target.assigned(analysis.hole(source, form)));
         }
         let mut update = self.update()?;
+        assignments.extend(computed);
         update.assignments = assignments;
-        update.selection = locate_rows(&self.schema.dialect.fold(&self.name), analysis);
+        update.selection = None;
         analysis.update(&mut update, None)?;
+        spread::update(&mut update, &self.name, arrays, self.schema.dialect)?;
         Ok((Statement::Update(update), columns))
     }
 
@@ -382,6 +401,28 @@ impl<'s> Merging<'s> {
             _ => Err(unsupported("an INSERT of this form")),
         }
     }
+}
+
+/// Refuses a table of whose rows the server decides more than the finisher knows.
+fn check_rows(table: &Table, clauses: &Clauses) -> Result<(), Refusal> {
+    let title = format!("{}.{}", table.schema, table.name);
+    if table.rows.has_policies {
+        return Err(unsupported(&format!(
+            "MERGE into table {title}, which has row-level security, beside protected columns"
+        ))
+        .with_hint("Use INSERT … ON CONFLICT, UPDATE and DELETE."));
+    }
+    let located = clauses
+        .writing()
+        .filter(|clause| !matches!(clause.action, Action::Insert(_)));
+    if table.rows.are_moved_by_keys && located.count() > 1 {
+        return Err(unsupported(&format!(
+            "several clauses of MERGE that update or delete rows of table {title}, which a \
+             foreign key changes, too,"
+        ))
+        .with_hint("Use a statement for each clause, in one transaction."));
+    }
+    Ok(())
 }
 
 fn put_condition(join: &mut Join, condition: Expr) -> Result<(), Refusal> {

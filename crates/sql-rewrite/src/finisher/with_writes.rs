@@ -18,20 +18,17 @@ use sqlparser::ast::{
     TableFactor, TableWithJoins, Update, UpdateTableFromKind, Visitor,
 };
 
-use super::legs::{read, select_of};
 use super::parameters::note_casts;
 use super::rows::expanded;
 use super::skip_locked::verb_of;
-use super::writes::{Target, note_types, skeleton};
+use super::writes::{Target, check_deleted, note_types, skeleton};
 use super::{Prepared, arrays};
 use crate::analysis::{Analysis, Scope, output_list};
 use crate::increment::{Computed, has_query, locked_as_written, part_assignments};
+use crate::spread;
 use crate::walk;
 use crate::{Dialect, Form, InsertedColumn, Plan, Purpose, Refusal, Schema, Source};
 use sql_plan::unsupported;
-
-/// The relation of the rows in the statement for the server.
-const ROWS: &str = "strongroom_rows";
 
 /// The plan of a query behind a `WITH` that writes. None: it has no such part, or more than one.
 ///
@@ -148,15 +145,6 @@ fn check_others(query: &Query, index: usize, dialect: Dialect) -> Result<(), Ref
     }
 }
 
-/// The rows that were found, in the statement for the server.
-struct Rows {
-    from: Vec<TableWithJoins>,
-    /// Finds them by their locators.
-    condition: Option<Expr>,
-    /// Their computed values.
-    values: Vec<Expr>,
-}
-
 /// A part that updates or deletes rows which the finisher finds.
 struct Part<'s> {
     statement: Statement,
@@ -176,6 +164,9 @@ impl<'s> Part<'s> {
             _ => return Err(unsupported("a statement of this kind")),
         };
         let target = Target::of(table, schema)?;
+        if matches!(statement, Statement::Delete(_)) {
+            check_deleted(target.table)?;
+        }
         let (mut kept, mut computed) = (Vec::new(), Vec::new());
         if let Statement::Update(update) = statement {
             let name = target.known_as(schema.dialect);
@@ -260,8 +251,7 @@ impl<'s> Part<'s> {
         analysis: &mut Analysis,
     ) -> Result<Vec<InsertedColumn>, Refusal> {
         let dialect = analysis.dialect();
-        let locators = dialect.row_locator();
-        let first = locators.len();
+        let first = dialect.row_locator().len();
         let mut columns: Vec<_> = (0..first).map(InsertedColumn::Plain).collect();
         let mut arrays: Vec<Expr> = (0..first)
             .map(|number| analysis.hole(Source::Computed(number), Form::Plain))
@@ -272,69 +262,17 @@ impl<'s> Part<'s> {
             let form = Form::SealedArray(*id, Purpose::Store);
             arrays.push(analysis.hole(Source::Computed(index), form));
         }
-        let rows = self.rows(arrays, locators, dialect)?;
         match written {
             Statement::Update(update) => {
                 // The computed ones come last.
-                let start = update.assignments.len() - rows.values.len();
-                let computed = &mut update.assignments[start..];
-                for (assignment, value) in computed.iter_mut().zip(rows.values) {
-                    assignment.value = value;
-                }
-                update.from = Some(UpdateTableFromKind::AfterSet(rows.from));
-                update.selection = rows.condition;
+                spread::update(update, &self.target.name, arrays, dialect)?;
             }
             Statement::Delete(delete) => {
-                delete.using = Some(rows.from);
-                delete.selection = rows.condition;
+                spread::delete(delete, &self.target.name, arrays, dialect)?;
             }
             _ => return Err(unsupported("a statement of this kind")),
         }
         Ok(columns)
-    }
-
-    /// The relation of arrays, the condition that finds their rows, and their other columns.
-    fn rows(
-        &self,
-        arrays: Vec<Expr>,
-        locators: &[&str],
-        dialect: Dialect,
-    ) -> Result<Rows, Refusal> {
-        let names = locators.iter().map(|name| format!("strongroom_{name}"));
-        let values = (0..self.computed.len()).map(|number| format!("strongroom_value_{number}"));
-        let names: Vec<String> = names.chain(values).collect();
-        let equal = locators.iter().zip(&names);
-        let equal = equal.map(|(own, name)| format!("{}.{own} = {ROWS}.{name}", self.target.name));
-        let values = names[locators.len()..].iter();
-        let values: Vec<String> = values.map(|name| format!("{ROWS}.{name}")).collect();
-        let items = if values.is_empty() {
-            "1".to_owned()
-        } else {
-            values.join(", ")
-        };
-        let text = format!(
-            "SELECT {items} FROM UNNEST(NULL) AS {ROWS} ({}) WHERE {}",
-            names.join(", "),
-            equal.collect::<Vec<_>>().join(" AND ")
-        );
-        let mut query = read(&text, dialect)?;
-        let select = select_of(&mut query)?;
-        for from in &mut select.from {
-            if let TableFactor::UNNEST { array_exprs, .. } = &mut from.relation {
-                array_exprs.clone_from(&arrays);
-            }
-        }
-        let items = select.projection.drain(..).take(values.len());
-        let values = items.filter_map(|item| match item {
-            SelectItem::UnnamedExpr(value) => Some(value),
-            _ => None,
-        });
-        let values = values.collect();
-        Ok(Rows {
-            from: std::mem::take(&mut select.from),
-            condition: select.selection.take(),
-            values,
-        })
     }
 }
 

@@ -3,8 +3,8 @@
 //!
 //! The server returns and locks the rows of the table that meet the conditions which it can decide.
 //! The finisher evaluates all conditions over them and computes the new values. The proxy seals
-//! these and writes row by row, each found by its locator: it is locked, so it lies where it lay.
-//! The server locks more rows than it would alone, and never fewer.
+//! these, and one statement writes all rows, each found by its locator ([`spread`]): it is locked,
+//! so it lies where it lay. The server locks more rows than it would alone, and never fewer.
 //!
 //! Invariant: a value that the finisher computes is stored in a protected column, sealed. A plain
 //! column gets only what the server can compute by itself.
@@ -21,8 +21,9 @@ use crate::analysis::{Analysis, Constant, Outputs, Scope, output_list};
 use crate::dialect::marks;
 use crate::dialect::postgres::finisher;
 use crate::increment::{
-    computed_holes, has_query, locate_rows, locked_as_written, part_assignments, written_table,
+    computed_holes, has_query, locked_as_written, part_assignments, written_table,
 };
+use crate::spread;
 use crate::{ColumnId, Dialect, FinisherWrite, Output, Plan, Refusal, Schema, Table};
 use sql_plan::unsupported;
 
@@ -63,6 +64,7 @@ pub(crate) fn of_update(update: &Update, schema: &Schema) -> Result<Plan, Refusa
     };
     let values = computed.iter().map(|(_, _, value)| value.clone());
     let found = target.query(values.collect(), others, update.selection.as_ref(), schema)?;
+    let columns: Vec<ColumnId> = computed.iter().map(|(column, ..)| *column).collect();
     let write = |analysis: &mut Analysis| {
         note_types(&kept, target.table, analysis)?;
         let mut assignments = kept.clone();
@@ -70,14 +72,16 @@ pub(crate) fn of_update(update: &Update, schema: &Schema) -> Result<Plan, Refusa
         let mut write = Update {
             assignments,
             from: None,
-            selection: locate_rows(&target.known_as(schema.dialect), analysis),
+            selection: None,
             ..update.clone()
         };
         let outputs = analysis.update(&mut write, None)?;
+        let mut arrays = located(analysis)?;
+        arrays.extend(spread::computed(&columns, analysis));
+        spread::update(&mut write, &target.name, arrays, schema.dialect)?;
         Ok((Statement::Update(write), outputs))
     };
-    let columns = computed.iter().map(|(column, ..)| *column).collect();
-    planned(found, (columns, "UPDATE"), write, (&target, schema))
+    planned(found, (columns.clone(), "UPDATE"), write, (&target, schema))
 }
 
 /// The plan of a `DELETE` that the server cannot do alone.
@@ -97,15 +101,17 @@ pub(crate) fn of_delete(delete: &Delete, schema: &Schema) -> Result<Plan, Refusa
         ));
     }
     let target = Target::of(table, schema)?;
+    check_deleted(target.table)?;
     let others = delete.using.as_deref().unwrap_or_default();
     let found = target.query(Vec::new(), others, delete.selection.as_ref(), schema)?;
     let write = |analysis: &mut Analysis| {
         let mut write = Delete {
             using: None,
-            selection: locate_rows(&target.known_as(schema.dialect), analysis),
+            selection: None,
             ..delete.clone()
         };
         let outputs = analysis.delete(&mut write, None)?;
+        spread::delete(&mut write, &target.name, located(analysis)?, schema.dialect)?;
         Ok((Statement::Delete(write), outputs))
     };
     planned(found, (Vec::new(), "DELETE"), write, (&target, schema))
@@ -178,6 +184,25 @@ impl<'s> Target<'s> {
     }
 }
 
+/// Refuses to delete rows by what the finisher finds where policies apply: the rows are read and
+/// locked, so the server would apply the policies for UPDATE, and not those for DELETE.
+pub(super) fn check_deleted(table: &Table) -> Result<(), Refusal> {
+    match table.rows.has_policies {
+        false => Ok(()),
+        true => Err(unsupported(&format!(
+            "DELETE of rows that the finisher finds, from table {}.{}, which has row-level \
+             security,",
+            table.schema, table.name
+        ))
+        .with_hint("Select the keys first, and delete by them.")),
+    }
+}
+
+/// The arrays that locate the rows.
+pub(super) fn located(analysis: &mut Analysis) -> Result<Vec<Expr>, Refusal> {
+    spread::locators(analysis).ok_or_else(|| unsupported("rows that the finisher finds"))
+}
+
 /// `SELECT 1 FROM a FOR UPDATE`
 pub(super) fn skeleton(dialect: Dialect) -> Result<Query, Refusal> {
     match dialect.parse("SELECT 1 FROM a FOR UPDATE") {
@@ -211,7 +236,7 @@ pub(super) fn note_types(
 }
 
 /// The plan of a statement, given the query that finds rows and what makes the statement that
-/// writes one.
+/// writes them.
 fn planned(
     found: Prepared,
     (columns, verb): (Vec<ColumnId>, &'static str),

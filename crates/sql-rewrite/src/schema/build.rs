@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{
-    Answer, Column, ColumnChecks, NamedTypes, ProtectedColumn, QUERIES, RelationKind, Schema,
-    SchemaError, SessionFacts, Table, views,
+    Answer, Column, ColumnChecks, NamedTypes, ProtectedColumn, QUERIES, RelationKind, RowRules,
+    Schema, SchemaError, SessionFacts, Table, views,
 };
 use crate::dialect::lexeme::{lower, names_word};
 use crate::dialect::postgres::{extensions, table_checks, text_search};
@@ -215,6 +215,11 @@ impl<'a> Building<'a> {
                 opaque: false,
                 has_triggers: truth(row, 4),
                 has_column_privileges: false,
+                rows: RowRules {
+                    has_policies: truth(row, 8),
+                    has_unvalidated: truth(row, 9),
+                    are_moved_by_keys: truth(row, 10),
+                },
             };
             self.schema.tables.insert(name, table);
         }

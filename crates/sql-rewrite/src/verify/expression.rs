@@ -91,14 +91,17 @@ impl Verifier<'_, '_> {
     /// The columns of rows that are made of arrays which the proxy computed, one for each. None:
     /// there are others, which may have several columns.
     pub fn columns_of_arrays(&mut self, arrays: &[Expr]) -> Result<Option<Columns>, Doubt> {
-        let is_computed = |array: &Expr| match array {
+        let filled_by = |value: &Expr| match value {
             Expr::Value(value) => match &value.value {
-                Value::Placeholder(name) => self
-                    .filling(name)
-                    .is_some_and(|hole| matches!(hole.source, Source::Computed(_))),
-                _ => false,
+                Value::Placeholder(name) => self.filling(name).map(|hole| &hole.source),
+                _ => None,
             },
-            _ => false,
+            _ => None,
+        };
+        let is_computed = |array: &Expr| match array {
+            // The server is told the type of a locator.
+            Expr::Cast { expr, .. } => matches!(filled_by(expr), Some(Source::Locator(_))),
+            array => matches!(filled_by(array), Some(Source::Computed(_))),
         };
         if !self.computes.arrays || !arrays.iter().all(is_computed) {
             return Ok(None);

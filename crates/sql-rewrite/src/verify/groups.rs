@@ -33,7 +33,8 @@ pub(super) fn check_hole(hole: &Hole, is_computed: bool, schema: &Schema) -> Res
         Source::Computed(_) => is_computed,
         _ => false,
     };
-    let is_stored = hole.form == Form::Sealed(column, Purpose::Store);
+    let is_stored = hole.form == Form::Sealed(column, Purpose::Store)
+        || (is_computed && hole.form == Form::SealedArray(column, Purpose::Store));
     match has_all && is_stored && group.holder() == Some(column) {
         true => Ok(()),
         false => Err(Doubt(format!(

@@ -17,7 +17,7 @@ use super::label::{Atom, Labels};
 use super::{Computes, Doubt, check_outputs, hidden_by, hidden_by_finisher, labelled};
 use crate::dialect::postgres::finisher::CLAUSE_RELATION;
 use crate::walk;
-use crate::{ColumnId, Dialect, FinisherMerge, Form, InsertedColumn, MergeClause, Purpose, Source};
+use crate::{Dialect, FinisherMerge, Form, InsertedColumn, Purpose, Source};
 
 /// Checks the fetch and what is written. Returns the values that may meet protected columns.
 pub(super) fn check(plan: &FinisherMerge, labels: &mut Labels) -> Result<Vec<Atom>, Doubt> {
@@ -37,7 +37,7 @@ pub(super) fn check(plan: &FinisherMerge, labels: &mut Labels) -> Result<Vec<Ato
             };
             let is_right = match clause.values.columns.get(index) {
                 Some(InsertedColumn::Sealed(_, id) | InsertedColumn::Default(_, id)) => {
-                    hole.form == stored(clause, *id)
+                    hole.form == Form::SealedArray(*id, Purpose::Store)
                 }
                 Some(InsertedColumn::Plain(answer)) => {
                     hole.form == Form::Plain
@@ -55,14 +55,6 @@ pub(super) fn check(plan: &FinisherMerge, labels: &mut Labels) -> Result<Vec<Ato
         }
     }
     Ok(hidden)
-}
-
-/// How a clause stores values in a protected column.
-fn stored(clause: &MergeClause, id: ColumnId) -> Form {
-    match clause.inserts {
-        true => Form::SealedArray(id, Purpose::Store),
-        false => Form::Sealed(id, Purpose::Store),
-    }
 }
 
 /// Whether a column of the answer is made of plain columns, where the clause of this number

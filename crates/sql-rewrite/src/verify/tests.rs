@@ -60,6 +60,7 @@ fn table(name: &str, columns: &[(&str, Option<ColumnId>)]) -> Table {
         opaque: false,
         has_triggers: false,
         has_column_privileges: false,
+        rows: crate::RowRules::default(),
     }
 }
 
@@ -368,9 +369,11 @@ fn merged(
 ) -> Result<(), String> {
     let write = sent(
         vec![
-            Piece::Text(format!("UPDATE public.person AS t SET {column} = ")),
+            Piece::Text(format!(
+                "UPDATE public.person AS t SET {column} = r.c0 FROM UNNEST("
+            )),
             Piece::Hole(0),
-            Piece::Text(" WHERE t.ctid = ".to_owned()),
+            Piece::Text(") AS r (c0) WHERE t.ctid = ".to_owned()),
             Piece::Hole(1),
         ],
         vec![
@@ -453,12 +456,12 @@ fn merge_seals_each_value_for_its_column() {
     let rows = ("(VALUES ('y')) AS s (word)", "t.name || s.word");
     let sealed =
         |column: &str, form, id| merged(rows, (column, form), InsertedColumn::Sealed(3, id));
-    let stored = |id| Form::Sealed(id, Purpose::Store);
+    let stored = |id| Form::SealedArray(id, Purpose::Store);
     assert_eq!(sealed("name", stored(NAME), NAME), Ok(()));
     assert!(sealed("name", Form::Plain, NAME).is_err());
     assert!(sealed("name", stored(MAIL), NAME).is_err());
     assert!(sealed("name", stored(MAIL), MAIL).is_err());
-    assert!(sealed("name", Form::SealedArray(NAME, Purpose::Store), NAME).is_err());
+    assert!(sealed("name", Form::Sealed(NAME, Purpose::Store), NAME).is_err());
     assert!(sealed("id", stored(NAME), NAME).is_err());
     let as_plain = merged(rows, ("name", Form::Plain), InsertedColumn::Plain(3));
     assert!(as_plain.is_err());

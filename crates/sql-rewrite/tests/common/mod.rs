@@ -150,6 +150,7 @@ pub fn build(name: &str, rules: &Rules, tables: &[(&str, &str, &[&str])]) -> Sch
             opaque: false,
             has_triggers: false,
             has_column_privileges: false,
+            rows: sql_rewrite::RowRules::default(),
         };
         schema
             .tables

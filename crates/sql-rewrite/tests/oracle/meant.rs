@@ -24,8 +24,9 @@ pub fn meant(plan: &Plan) -> Meant {
         Plan::ReadModifyWrite(plan) => {
             meant.translated(&plan.read);
             meant.translated(&plan.write);
-            plan.write_by_key
+            plan.write_all
                 .iter()
+                .chain(&plan.write_by_key)
                 .for_each(|one| meant.translated(one));
             let values = plan.assignments.iter().map(|one| &one.value);
             values.for_each(|value| meant.expression(value));

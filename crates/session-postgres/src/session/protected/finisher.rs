@@ -11,11 +11,12 @@ use sql_plan::{FinisherQuery, FinisherWrite, InsertedRows};
 use wire_postgres::frontend::{self, Bind, Execute, KeptBind, Target, write_execute, write_target};
 use wire_postgres::{backend, values};
 
-use super::steps::RowsToWrite;
+use super::steps::{RowsToWrite, elements};
 use super::{Outputs, Protected};
 use crate::finisher::{Described, FinisherAnswer, FinisherRequest, FinisherRows};
 use crate::session::End;
 use crate::session::answers::{Expected, Unseen};
+use crate::session::arrays::spread;
 use crate::session::failure::failure_of;
 use crate::session::finisher_link::Asked;
 use crate::session::finisher_rows::{AnsweredRows, write_description};
@@ -403,22 +404,22 @@ impl Protected {
         };
         let bind = gathering.bind.bind();
         let shape = Shape::of_portal(&statement.plan, at, bind.result_formats);
-        if !changed.is_empty() || self.script.is_some() {
-            let name = self.prepare(&statement, at, outputs);
-            self.describe_of_script(&statement, at, &name, shape.clone(), outputs);
-            let rows = RowsToWrite {
-                statement: &statement,
-                portal: &gathering.portal,
-                rows: &changed,
-                bytes_max: gathering.limits.bytes_max,
-            };
-            let context = self.settings.context();
-            if !rows.write((&bind, context), (at, &name), outputs)? {
-                return Err(gathering.too_many_bytes());
-            }
+        // Also without rows: the server checks the statement, and fires triggers of statements.
+        let name = self.prepare(&statement, at, outputs);
+        self.describe_of_script(&statement, at, &name, shape.clone(), outputs);
+        let all = [spread(&changed, &elements(&statement, &plan.columns))];
+        let rows = RowsToWrite {
+            statement: &statement,
+            portal: &gathering.portal,
+            rows: &all,
+            bytes_max: gathering.limits.bytes_max,
+        };
+        let context = self.settings.context();
+        if !rows.write((&bind, context), (at, &name), outputs)? {
+            return Err(gathering.too_many_bytes());
         }
         self.locks.forget();
-        self.expect_writes(changed.len(), plan.verb, shape);
+        self.expect_writes(1, plan.verb, shape);
         Ok(())
     }
 

@@ -27,10 +27,11 @@ use crate::session::step::Step;
 /// How many bytes of rows one question is for, at about.
 const AHEAD_MAX: usize = 256 * 1024;
 
-const ROLES: [Role; 5] = [
+const ROLES: [Role; 6] = [
     Role::Only,
     Role::Read,
     Role::Write,
+    Role::WriteAll,
     Role::WriteByKey,
     Role::Update,
 ];

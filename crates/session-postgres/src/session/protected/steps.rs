@@ -15,13 +15,15 @@ use session_core::{
     Changed, Changes, Computation, RowName, Statement, StatementError, ValueFormat, may_change_all,
     modification,
 };
-use sql_plan::{Plan, ReadModifyWrite};
+use sql_plan::{ColumnId, Plan, ReadModifyWrite};
 use wire_postgres::backend;
 use wire_postgres::frontend::{self, Bind, Execute, KeptBind, Target, write_execute, write_target};
 
 use super::{Outputs, Protected};
+use crate::server_types;
 use crate::session::End;
 use crate::session::answers::{Expected, Unseen, Writes};
+use crate::session::arrays::spread;
 use crate::session::failure::failure_of;
 use crate::session::format::FormatCode;
 use crate::session::rows::Shape;
@@ -218,11 +220,21 @@ impl Protected {
         outputs: &mut Outputs<'_>,
     ) -> Result<(), StatementError> {
         let statement = Arc::clone(&step.changes.statement);
-        let left = step.changes.changed()?.len();
-        let at = ServerStatement {
+        let mut left = step.changes.changed()?.len();
+        let mut at = ServerStatement {
             index: step.changes.index,
             role: Role::Write,
         };
+        let all = at_all(&statement, at.index).filter(|_| left > 1);
+        let all = all.map(|(place, columns)| {
+            at = place;
+            let elements = elements(&statement, &columns);
+            step.changes.changed().map(|rows| [spread(rows, &elements)])
+        });
+        let all = all.transpose()?;
+        if all.is_some() {
+            left = 1;
+        }
         let bind = step.bind.bind();
         let shape = Shape::of_portal(&statement.plan, at, bind.result_formats);
         if left > 0 || self.script.is_some() {
@@ -231,7 +243,10 @@ impl Protected {
             let rows = RowsToWrite {
                 statement: &statement,
                 portal: &step.portal,
-                rows: step.changes.changed()?,
+                rows: match &all {
+                    Some(all) => all.as_slice(),
+                    None => step.changes.changed()?,
+                },
                 bytes_max: step.changes.limits.bytes_max,
             };
             let context = self.settings.context();
@@ -296,6 +311,24 @@ impl Protected {
             self.answers.push(Expected::Unseen(Unseen::Describe(shape)));
         }
     }
+}
+
+/// The statement that writes all rows of a modification, and the columns of its values. None: each
+/// row is written by itself.
+fn at_all(statement: &Statement, index: usize) -> Option<(ServerStatement, Vec<ColumnId>)> {
+    let modify = modification(&statement.plan, index)?;
+    modify.write_all.as_ref()?;
+    let columns = modify.assignments.iter().map(|own| own.column);
+    let role = Role::WriteAll;
+    Some((ServerStatement { index, role }, columns.collect()))
+}
+
+/// The types of the sealed values of columns.
+pub(super) fn elements(statement: &Statement, columns: &[ColumnId]) -> Vec<u32> {
+    let schema = &statement.plan.loaded.schema;
+    let types = columns.iter();
+    let types = types.map(|column| server_types::number(schema.column(*column).server_type()));
+    types.collect()
 }
 
 /// Rows to be written, each by itself.

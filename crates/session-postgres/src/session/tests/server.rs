@@ -543,6 +543,7 @@ fn schema() -> Schema {
         opaque: false,
         has_triggers: false,
         has_column_privileges: false,
+        rows: sql_rewrite::RowRules::default(),
     };
     let name = ("public".to_owned(), "counter".to_owned());
     Schema {

@@ -107,6 +107,7 @@ fn modify(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite, R
         current: columns.into_iter().map(Current::Sealed).collect(),
         assignments,
         write: translated(&mut Statement::Update(write), Vec::new(), analysis)?,
+        write_all: None,
         write_by_key: None,
         locks: None,
         effects: Effects {

@@ -15,6 +15,9 @@ pub(crate) const SYSTEM_COLUMNS: &[&str] = &["ctid", "tableoid", "xmin", "xmax",
 /// Where a row lies; partitions of one table number their rows alike.
 pub(crate) const ROW_LOCATOR: [&str; 2] = ["ctid", "tableoid"];
 
+/// The types of these.
+pub(crate) const LOCATOR_TYPES: [&str; 2] = ["tid", "oid"];
+
 /// The same, and which transaction has written it so.
 pub(crate) const ROW_VERSION: [&str; 3] = ["ctid", "tableoid", "xmin"];
 

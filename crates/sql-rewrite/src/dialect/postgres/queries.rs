@@ -245,7 +245,7 @@ SELECT pg_catalog.set_config('search_path',
                              pg_catalog.current_setting('strongroom.client_encoding'), true)";
 
 /// Relations of users: number, schema, name, kind, whether triggers fire or rules rewrite, text
-/// of a view, how and by which columns it is partitioned.
+/// of a view, how and by which columns it is partitioned, the rules of its rows.
 const RELATIONS: &str = "\
 SELECT c.oid::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog.text,
        c.relkind::pg_catalog.text,
@@ -256,7 +256,15 @@ SELECT c.oid::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog
                       AND r.rulename OPERATOR(pg_catalog.<>) '_RETURN'))::pg_catalog.text,
        CASE WHEN c.relkind OPERATOR(pg_catalog.=) ANY ('{v,m}'::pg_catalog.\"char\"[])
             THEN pg_catalog.pg_get_viewdef(c.oid) END,
-       p.partstrat::pg_catalog.text, p.partattrs::pg_catalog.text
+       p.partstrat::pg_catalog.text, p.partattrs::pg_catalog.text,
+       c.relrowsecurity::pg_catalog.text,
+       EXISTS (SELECT 1 FROM pg_catalog.pg_constraint k
+                WHERE k.conrelid OPERATOR(pg_catalog.=) c.oid
+                  AND NOT k.convalidated)::pg_catalog.text,
+       EXISTS (SELECT 1 FROM pg_catalog.pg_constraint k
+                WHERE k.conrelid OPERATOR(pg_catalog.=) c.oid
+                  AND pg_catalog.concat(k.confdeltype, k.confupdtype)
+                      OPERATOR(pg_catalog.~) '[cnd]')::pg_catalog.text
   FROM pg_catalog.pg_class c
   JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
   LEFT JOIN pg_catalog.pg_partitioned_table p ON p.partrelid OPERATOR(pg_catalog.=) c.oid

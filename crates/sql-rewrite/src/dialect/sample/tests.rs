@@ -43,6 +43,7 @@ fn people() -> Schema {
         opaque: false,
         has_triggers: false,
         has_column_privileges: false,
+        rows: crate::RowRules::default(),
     };
     let mut schema = Schema {
         dialect: Dialect::Sample,

@@ -118,6 +118,7 @@ fn described_view(view: &CreateView, schema: &Schema) -> Option<Table> {
         has_primary_key: false,
         has_triggers: false,
         has_column_privileges: false,
+        rows: crate::RowRules::default(),
     })
 }
 

@@ -105,6 +105,7 @@ pub(super) fn described(create: &CreateTable, schema: &Schema) -> Option<Table> 
         opaque: false,
         has_triggers: false,
         has_column_privileges: false,
+        rows: crate::RowRules::default(),
     };
     table.unique_keys = primary_key(create, &table).into_iter().collect();
     table.has_primary_key = !table.unique_keys.is_empty();

@@ -17,6 +17,17 @@ pub(super) fn plan(
     options: Option<&[UtilityOption]>,
     plan: Plan,
 ) -> Result<Plan, Refusal> {
+    let writes_more = matches!(
+        plan,
+        Plan::ReadModifyWrite(_) | Plan::FinisherWrite(_) | Plan::FinisherMerge(_)
+    );
+    if writes_more && (analyze || analyzes(options)) {
+        return Err(unsupported(
+            "EXPLAIN ANALYZE of a statement that becomes several, since the server would execute \
+             only the one that finds the rows, and write nothing,",
+        )
+        .with_hint("Use EXPLAIN without ANALYZE, or execute the statement itself."));
+    }
     let prefix = prefix((analyze, verbose), options);
     let mut lines = Vec::new();
     let (mut translated, effects) = match plan {
@@ -31,11 +42,7 @@ pub(super) fn plan(
         Plan::FinisherWrite(plan) => {
             let written = Dialect::Postgres.with_parameters(&plan.write.template);
             lines.push(format!("Finisher: {}", plan.query.text));
-            let of_which = match plan.inserted {
-                Some(_) => "all rows",
-                None => "each row",
-            };
-            lines.push(format!("Write of {of_which}: {written}"));
+            lines.push(format!("Write of all rows: {written}"));
             if let Some(upsert) = &plan.upsert {
                 let update = Dialect::Postgres.with_parameters(&upsert.update.template);
                 lines.push(format!("Finisher, of rows that are there: {}", upsert.text));
@@ -47,11 +54,7 @@ pub(super) fn plan(
             lines.push(format!("Finisher: {}", plan.query.text));
             for (clause, number) in plan.clauses.iter().zip(1..) {
                 let written = Dialect::Postgres.with_parameters(&clause.write.template);
-                let of_which = match clause.inserts {
-                    true => "all rows",
-                    false => "each row",
-                };
-                lines.push(format!("Write {number}, of {of_which}: {written}"));
+                lines.push(format!("Write {number}, of all rows: {written}"));
             }
             (plan.query.fetch, plan.query.effects)
         }
@@ -92,6 +95,18 @@ fn prefix((analyze, verbose): (bool, bool), options: Option<&[UtilityOption]>) -
         }
     }
     prefix
+}
+
+/// Whether the options say that the statement is executed.
+fn analyzes(options: Option<&[UtilityOption]>) -> bool {
+    let options = options.into_iter().flatten();
+    let own = options.filter(|option| option.name.value.eq_ignore_ascii_case("analyze"));
+    // The last one counts. What is no known word for false is taken for true.
+    own.last().is_some_and(|option| {
+        let value = option.arg.as_ref().map(ToString::to_string);
+        let value = value.map(|value| value.trim_matches('\'').to_ascii_lowercase());
+        !value.is_some_and(|value| matches!(value.as_str(), "false" | "off" | "0"))
+    })
 }
 
 /// Whether the explanation may be a document rather than lines.
