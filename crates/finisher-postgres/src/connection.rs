@@ -24,7 +24,9 @@ use wire_postgres::{Malformed, backend, frontend, startup};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::lacking::Lacking;
-use crate::order::{OrderCheck, TELL_TREES};
+use crate::moments;
+use crate::order::OrderCheck;
+use crate::tree::{TELL_NO_TREES, TELL_TREES};
 use input::{Input, InputError, Message};
 use settings::Settings;
 use statements::{Statement, Statements};
@@ -194,6 +196,7 @@ impl Connection {
         if statement.described.row_description.is_empty() {
             return Err(Failure::Query(StatementError::unsupported(NO_QUERY)));
         }
+        check_moments(&statement.described.parameter_types, execution)?;
         let rows = self.execute(&statement, execution).await?;
         Ok(FinisherAnswer::Rows(rows))
     }
@@ -210,6 +213,25 @@ impl Connection {
     }
 
     async fn prepare(&mut self, request: &FinisherRequest) -> Result<Statement, Failure> {
+        let may_freeze = moments::may_name(&request.query);
+        let tells = self.own.order.is_some();
+        if !may_freeze || tells {
+            return self.prepare_checked(request, may_freeze).await;
+        }
+        self.simple(TELL_TREES).await?;
+        let prepared = self.prepare_checked(request, true).await;
+        let silenced = self.simple(TELL_NO_TREES).await;
+        let prepared = prepared?;
+        silenced.map(|_| prepared)
+    }
+
+    /// Prepares a statement, unless it depends on the order of texts, or has a constant that may
+    /// be the moment.
+    async fn prepare_checked(
+        &mut self,
+        request: &FinisherRequest,
+        may_freeze: bool,
+    ) -> Result<Statement, Failure> {
         let name = self.own.statements.name();
         let out = &mut self.own.output;
         if let Some(oldest) = self.own.statements.oldest() {
@@ -245,9 +267,13 @@ impl Connection {
             Ok(())
         })
         .await?;
-        if let Some(order) = &self.own.order
-            && let Err(refusal) = order.check(tree.as_deref())
-        {
+        let tree = tree.as_deref();
+        let order = self.own.order.as_ref();
+        let mut checked = order.map_or(Ok(()), |order| order.check(tree));
+        if may_freeze {
+            checked = checked.and_then(|()| moments::check(&request.query, tree));
+        }
+        if let Err(refusal) = checked {
             self.close(&name).await?;
             return Err(Failure::Query(refusal));
         }
@@ -378,6 +404,20 @@ impl Connection {
             is_heard = true;
         }
         failed.map_or(Ok(()), |error| Err(Failure::Query(error)))
+    }
+}
+
+/// Refuses a parameter that is sent as text and may be the moment at which it is read.
+fn check_moments(types: &[u32], execution: &FinisherExecution) -> Result<(), Failure> {
+    let values = execution.formats.iter().zip(&execution.values);
+    let texts = types
+        .iter()
+        .zip(values)
+        .filter(|(_, (format, _))| **format == 0);
+    let mut texts = texts.filter_map(|(own, (_, text))| Some((*own, text.as_deref()?)));
+    match texts.any(|(own, text)| moments::is_moment(own, text)) {
+        true => Err(Failure::Query(moments::refusal())),
+        false => Ok(()),
     }
 }
 

@@ -28,11 +28,13 @@ mod error;
 mod extensions;
 mod finishers;
 mod lacking;
+mod moments;
 mod options;
 mod order;
 mod pool;
 mod programs;
 mod server;
+mod tree;
 mod type_numbers;
 mod walls;
 

@@ -5,14 +5,13 @@
 //! (`debug_print_parse`), where each operator has the collation that it compares by.
 
 use std::collections::HashSet;
-use std::iter::Peekable;
 
 use session_core::StatementError;
 
+use crate::tree::Tree;
+
 /// Collations that compare bytes: none at all, `C` and `POSIX` (`pg_collation.dat`).
 const BYTES: [&str; 3] = ["0", "950", "951"];
-/// Deeper trees are not looked into.
-const DEPTH_MAX: usize = 1000;
 
 /// What compares for order, for the superuser.
 pub(crate) const QUERIES: [&str; 3] = [
@@ -21,10 +20,6 @@ pub(crate) const QUERIES: [&str; 3] = [
     "SELECT oid FROM pg_operator WHERE oprleft = 'record'::regtype",
     "SELECT aggfnoid::oid FROM pg_aggregate WHERE aggsortop <> 0",
 ];
-
-/// Has the server tell its trees on a connection.
-pub(crate) const TELL_TREES: &str = "SET debug_pretty_print = off; SET debug_print_parse = on; \
-                                     SET client_min_messages = log";
 
 /// What compares for order, by numbers in the catalogue, and versions of the rules.
 #[derive(Debug)]
@@ -61,10 +56,10 @@ impl OrderCheck {
     /// # Errors
     /// It depends on the order, or its tree is not known.
     pub(crate) fn check(&self, tree: Option<&str>) -> Result<(), StatementError> {
-        let tokens = tree.map(tokens).unwrap_or_default();
-        let mut tokens = tokens.into_iter().peekable();
-        let tree = Tree::read(&mut tokens, 0);
-        match tree.is_some_and(|tree| !self.depends(&tree, &[])) {
+        match tree
+            .and_then(Tree::parse)
+            .is_some_and(|tree| !self.depends(&tree, &[]))
+        {
             true => Ok(()),
             false => Err(self.error.clone()),
         }
@@ -129,7 +124,7 @@ impl OrderCheck {
             let Some([expression]) = target.map(|target| target.field("expr")) else {
                 return true;
             };
-            self.row_operators.contains(key.word("sortop")) || !expression.sorts_by_bytes()
+            self.row_operators.contains(key.word("sortop")) || !sorts_by_bytes(expression)
         })
     }
 }
@@ -138,105 +133,21 @@ fn is_of_bytes(word: &Tree) -> bool {
     matches!(word, Tree::Word(word) if BYTES.contains(&word.as_str()))
 }
 
-/// A part of a tree (`nodeToString`).
-enum Tree {
-    Word(String),
-    List(Vec<Tree>),
-    /// Its name, and fields with what follows each.
-    Node(String, Vec<(String, Vec<Tree>)>),
-}
-
-impl Tree {
-    fn read(tokens: &mut Peekable<std::vec::IntoIter<String>>, depth: usize) -> Option<Self> {
-        if depth > DEPTH_MAX {
-            return None;
-        }
-        match tokens.next()?.as_str() {
-            "{" => {
-                let name = tokens.next()?;
-                let mut fields: Vec<(String, Vec<Self>)> = Vec::new();
-                while tokens.next_if(|token| token == "}").is_none() {
-                    match tokens.next_if(|token| token.starts_with(':')) {
-                        Some(field) => fields.push((field[1..].to_owned(), Vec::new())),
-                        None => fields.last_mut()?.1.push(Self::read(tokens, depth + 1)?),
-                    }
-                }
-                Some(Self::Node(name, fields))
-            }
-            "(" => {
-                let mut parts = Vec::new();
-                while tokens.next_if(|token| token == ")").is_none() {
-                    parts.push(Self::read(tokens, depth + 1)?);
-                }
-                Some(Self::List(parts))
-            }
-            "}" | ")" => None,
-            word => Some(Self::Word(word.to_owned())),
-        }
-    }
-
-    fn field(&self, name: &str) -> &[Self] {
-        let Self::Node(_, fields) = self else {
-            return &[];
-        };
-        let mut fields = fields.iter();
-        let found = fields.find(|(own, _)| own == name);
-        found.map_or(&[], |(_, parts)| parts)
-    }
-
-    /// The only word of a field.
-    fn word(&self, name: &str) -> &str {
-        match self.field(name) {
-            [Self::Word(word)] => word,
-            _ => "",
-        }
-    }
-
-    /// Whether the values of an expression have a collation that compares bytes, or none.
-    fn sorts_by_bytes(&self) -> bool {
-        let Self::Node(_, fields) = self else {
-            return false;
-        };
-        let is_own =
-            |name: &str| (name.ends_with("collid") && name != "inputcollid") || name == "collOid";
-        let own = fields.iter().find(|(name, _)| is_own(name));
-        match own {
-            Some((_, parts)) => matches!(parts.as_slice(), [word] if is_of_bytes(word)),
-            // Truths have none.
-            None => matches!(self, Self::Node(name, _) if is_of_truth(name)),
-        }
+/// Whether the values of an expression have a collation that compares bytes, or none.
+fn sorts_by_bytes(tree: &Tree) -> bool {
+    let Tree::Node(_, fields) = tree else {
+        return false;
+    };
+    let is_own =
+        |name: &str| (name.ends_with("collid") && name != "inputcollid") || name == "collOid";
+    let own = fields.iter().find(|(name, _)| is_own(name));
+    match own {
+        Some((_, parts)) => matches!(parts.as_slice(), [word] if is_of_bytes(word)),
+        // Truths have none.
+        None => matches!(tree, Tree::Node(name, _) if is_of_truth(name)),
     }
 }
 
 fn is_of_truth(name: &str) -> bool {
     ["BOOLEXPR", "NULLTEST", "BOOLEANTEST", "ROWCOMPAREEXPR"].contains(&name)
-}
-
-fn tokens(tree: &str) -> Vec<String> {
-    let mut tokens = Vec::new();
-    let mut word = String::new();
-    let mut end = |word: &mut String| {
-        if !word.is_empty() {
-            tokens.push(std::mem::take(word));
-        }
-    };
-    let mut signs = tree.chars();
-    while let Some(sign) = signs.next() {
-        match sign {
-            '\\' => {
-                // What is escaped is part of a name, and no brace of the tree's.
-                word.push('\\');
-                word.extend(signs.next());
-            }
-            '{' | '}' | '(' | ')' => {
-                end(&mut word);
-                word.push(sign);
-                end(&mut word);
-            }
-            sign if sign.is_ascii_whitespace() => end(&mut word),
-            sign => word.push(sign),
-        }
-    }
-    end(&mut word);
-    tokens
 }

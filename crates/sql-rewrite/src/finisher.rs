@@ -22,6 +22,7 @@ mod legs;
 mod lineage;
 mod locked;
 pub(crate) mod merges;
+mod others;
 mod parameters;
 mod rows;
 mod semi_joins;

@@ -6,7 +6,7 @@ use session_core::StatementError;
 
 /// The settings that a question may bring along. Any other is refused: the answer would be computed
 /// without it.
-const ALLOWED: [&str; 17] = [
+const ALLOWED: [&str; 21] = [
     "TimeZone",
     "DateStyle",
     "IntervalStyle",
@@ -14,6 +14,10 @@ const ALLOWED: [&str; 17] = [
     "extra_float_digits",
     "standard_conforming_strings",
     "default_text_search_config",
+    "timezone_abbreviations",
+    "transform_null_equals",
+    "quote_all_identifiers",
+    "xmlbinary",
     "xmloption",
     "backslash_quote",
     "escape_string_warning",

@@ -41,6 +41,14 @@ impl AnsweredRows {
         self.rows.messages.len()
     }
 
+    /// How many bytes it will hold once so many rows are given: all or none.
+    pub(super) fn size_left(&self, rows_max: Option<usize>) -> usize {
+        match rows_max.is_some_and(|rows_max| rows_max as u64 <= self.rows.count) {
+            true => self.size(),
+            false => 0,
+        }
+    }
+
     /// Writes the RowDescription.
     pub(super) fn write_description(&self, out: &mut Vec<u8>) {
         write_description(&self.rows.row_description, &self.formats, out);
@@ -56,6 +64,10 @@ impl AnsweredRows {
         out.extend_from_slice(&left[..size]);
         self.given += size;
         self.rows.count = self.rows.count.saturating_sub(count);
+        if self.given == self.rows.messages.len() {
+            self.rows.messages = Default::default();
+            self.given = 0;
+        }
         if rows_max.is_some_and(|rows_max| count == rows_max as u64) {
             // Like the server, it does not check whether there is another row.
             backend::write_empty(kind::PORTAL_SUSPENDED, out);

@@ -273,6 +273,13 @@ impl Gathering {
     }
 }
 
+/// Types whose values have the text that the server's own catalogues give them (`pg_type.dat`):
+/// `regclass` and its kin, `aclitem`, and the arrays of each.
+const OF_CATALOGUE: [u32; 24] = [
+    24, 1008, 1033, 1034, 2202, 2203, 2204, 2205, 2206, 2207, 2208, 2209, 2210, 2211, 3734, 3735,
+    3769, 3770, 4089, 4090, 4096, 4097, 4191, 4192,
+];
+
 /// The type of the elements of an array, given that of the column that the server returns. None: it
 /// is one of users, and no enumeration.
 pub(super) fn result_type(element: Element, type_oid: u32) -> Option<u32> {
@@ -282,7 +289,8 @@ pub(super) fn result_type(element: Element, type_oid: u32) -> Option<u32> {
         Element::Text => values::TEXT,
         Element::Binary => type_oid,
     };
-    let is_known = oid < FIRST_OF_USERS || OpaqueType::of_oid(oid, -1).is_some();
+    let is_known = (oid < FIRST_OF_USERS && !OF_CATALOGUE.contains(&oid))
+        || OpaqueType::of_oid(oid, -1).is_some();
     is_known.then_some(oid)
 }
 

@@ -233,6 +233,7 @@ impl Protected {
         let bytes = text;
         let text = self.settings.encoding().read(bytes)?;
         let loaded = Arc::clone(self.schema.loaded()?);
+        self.check_portals(&text)?;
         let portals = self.portals_of(&text);
         let plan = if self.objects.concern(&text) || !portals.is_empty() {
             let mut objects = self.objects.including(self.statements.effects());
@@ -245,6 +246,27 @@ impl Protected {
         self.schema.check_fit(&plan)?;
         self.schema.check_lease(&plan)?;
         Ok((plan, text.into()))
+    }
+
+    /// Refuses a text that may fetch from a portal of the protocol, or close it, where the server
+    /// does not have its rows: the proxy answers its statement.
+    fn check_portals(&self, text: &str) -> Result<(), StatementError> {
+        let answered = self.portals.named().filter(|(_, portal)| {
+            portal.statement.plan.takes_steps()
+                && !matches!(portal.state, PortalState::Bound { .. })
+        });
+        let mut names = answered.map(|(name, _)| String::from_utf8_lossy(name));
+        match names.find(|name| names_portal(text, name)) {
+            None => Ok(()),
+            Some(name) => {
+                let message = format!(
+                    "FETCH, MOVE or CLOSE of portal \"{name}\", whose statement the proxy answers, \
+                     is not supported"
+                );
+                Err(StatementError::unsupported(message)
+                    .hint("Execute and close the portal by messages, or DECLARE a cursor."))
+            }
+        }
     }
 
     /// The portals that a text may fetch from, as from cursors, and the columns of their rows.
@@ -440,4 +462,16 @@ impl Protected {
             self.settings.end_transaction();
         }
     }
+}
+
+/// Whether a text moves or closes a portal of this name.
+fn names_portal(text: &str, name: &str) -> bool {
+    let is_of_name = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '$';
+    let words = || text.split(|letter| !is_of_name(letter));
+    let has = |own: &str| words().any(|word| word.eq_ignore_ascii_case(own));
+    let is_named = match name.chars().all(is_of_name) {
+        true => has(name),
+        false => text.contains(&name.replace('"', "\"\"")),
+    };
+    is_named && ["fetch", "move", "close"].into_iter().any(has)
 }

@@ -52,6 +52,7 @@ pub(super) struct Encoding {
     letters: LetterBytes,
     is_iso: bool,
     zone_is_known: bool,
+    abbreviations_are_known: bool,
     strings_conform: bool,
     marker_ends_csv: bool,
 }
@@ -62,6 +63,7 @@ impl Default for Encoding {
             letters: LetterBytes::Utf8,
             is_iso: true,
             zone_is_known: true,
+            abbreviations_are_known: true,
             strings_conform: true,
             // If the version is unknown, an error is better than missing rows.
             marker_ends_csv: false,
@@ -169,6 +171,11 @@ impl Encoding {
                 "this TimeZone",
                 "SET TimeZone TO a name of the IANA database",
             )
+        } else if !self.abbreviations_are_known {
+            (
+                "timezone_abbreviations other than Default",
+                "SET timezone_abbreviations TO 'Default'",
+            )
         } else if !self.strings_conform {
             (
                 "standard_conforming_strings = off",
@@ -236,8 +243,8 @@ fn searched(schema: &Schema) -> impl Iterator<Item = &String> {
     schema.search_path.iter().filter(has)
 }
 
-/// Settings by which a server reads and writes values.
-const OF_FINISHER: [&str; 12] = [
+/// Settings by which a server reads and writes values, and reads queries.
+const OF_FINISHER: [&str; 18] = [
     "TimeZone",
     "DateStyle",
     "IntervalStyle",
@@ -247,6 +254,12 @@ const OF_FINISHER: [&str; 12] = [
     "lc_monetary",
     "lc_numeric",
     "lc_time",
+    "timezone_abbreviations",
+    "array_nulls",
+    "transform_null_equals",
+    "quote_all_identifiers",
+    "xmlbinary",
+    "xmloption",
     "pg_trgm.similarity_threshold",
     "pg_trgm.word_similarity_threshold",
     "pg_trgm.strict_word_similarity_threshold",
@@ -400,6 +413,7 @@ fn note(name: &[u8], value: &[u8], context: &mut TextContext, encoding: &mut Enc
         b"bytea_output" => context.escapes_bytes = value == "escape",
         b"extra_float_digits" => context.extra_float_digits = value.parse().unwrap_or(1),
         b"standard_conforming_strings" => encoding.strings_conform = value == "on",
+        b"timezone_abbreviations" => encoding.abbreviations_are_known = value == "Default",
         b"TimeZone" => {
             let zone = TimeZone::named(&value);
             encoding.zone_is_known = zone.is_some();

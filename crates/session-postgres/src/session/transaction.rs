@@ -7,6 +7,8 @@ pub(super) struct Transaction {
     status: u8,
     /// Messages of the extended protocol have come since the last Sync.
     in_pipeline: bool,
+    /// One of them has executed a statement that may have done more than read.
+    has_executed: bool,
     /// A statement was executed for which the server took a snapshot.
     has_snapshot: bool,
     /// A statement was sent that ends it or rolls back to a savepoint.
@@ -18,6 +20,7 @@ impl Default for Transaction {
         Self {
             status: b'I',
             in_pipeline: false,
+            has_executed: false,
             has_snapshot: false,
             is_ending: false,
         }
@@ -53,6 +56,17 @@ impl Transaction {
 
     pub(super) fn set_in_pipeline(&mut self, in_pipeline: bool) {
         self.in_pipeline = in_pipeline;
+        self.has_executed &= in_pipeline;
+    }
+
+    /// Notes that a statement is executed that may do more than read.
+    pub(super) fn note_executed(&mut self) {
+        self.has_executed = true;
+    }
+
+    /// Whether Sync may commit what was executed before it: no block is known to be open.
+    pub(super) fn sync_may_commit(&self) -> bool {
+        self.has_executed && (self.status == b'I' || self.is_ending)
     }
 
     pub(super) fn is_ending(&self) -> bool {

@@ -22,7 +22,7 @@ use super::parameters::note_casts;
 use super::rows::expanded;
 use super::skip_locked::verb_of;
 use super::writes::{Target, check_deleted, note_types, skeleton};
-use super::{Prepared, arrays};
+use super::{Prepared, arrays, others};
 use crate::analysis::{Analysis, Scope, output_list};
 use crate::increment::{Computed, has_query, locked_as_written, part_assignments};
 use crate::spread;
@@ -180,6 +180,8 @@ impl<'s> Part<'s> {
                 "a query in RETURNING, or for a plain column, of rows that the finisher finds",
             ));
         }
+        let (tables, _) = others_of(statement);
+        others::check(returning.as_deref(), &kept, (&target, tables), schema)?;
         Ok(Self {
             returning: returning
                 .as_ref()
@@ -193,19 +195,7 @@ impl<'s> Part<'s> {
 
     /// The query that finds its rows: their locators, then values.
     fn find(&self, schema: &Schema) -> Result<Prepared, Refusal> {
-        let (others, condition) = match &self.statement {
-            Statement::Update(update) => match &update.from {
-                None => (&[][..], update.selection.as_ref()),
-                Some(
-                    UpdateTableFromKind::AfterSet(tables) | UpdateTableFromKind::BeforeSet(tables),
-                ) => (tables.as_slice(), update.selection.as_ref()),
-            },
-            Statement::Delete(delete) => {
-                let others = delete.using.as_deref().unwrap_or_default();
-                (others, delete.selection.as_ref())
-            }
-            _ => (&[][..], None),
-        };
+        let (others, condition) = others_of(&self.statement);
         let values = self.computed.iter().map(|(_, _, value)| value.clone());
         self.target
             .query(values.collect(), others, condition, schema)
@@ -273,6 +263,26 @@ impl<'s> Part<'s> {
             _ => return Err(unsupported("a statement of this kind")),
         }
         Ok(columns)
+    }
+}
+
+/// The other relations by which a statement finds its rows, and its condition.
+fn others_of(statement: &Statement) -> (&[TableWithJoins], Option<&Expr>) {
+    match statement {
+        Statement::Update(update) => {
+            let others = match &update.from {
+                None => &[][..],
+                Some(
+                    UpdateTableFromKind::AfterSet(tables) | UpdateTableFromKind::BeforeSet(tables),
+                ) => tables,
+            };
+            (others, update.selection.as_ref())
+        }
+        Statement::Delete(delete) => {
+            let others = delete.using.as_deref().unwrap_or_default();
+            (others, delete.selection.as_ref())
+        }
+        _ => (&[], None),
     }
 }
 

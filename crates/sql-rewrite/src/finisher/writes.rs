@@ -16,7 +16,7 @@ use sqlparser::ast::{
 
 use super::legs::select_of;
 use super::rows::cast_constant;
-use super::{Prepared, arrays};
+use super::{Prepared, arrays, others as other_relations};
 use crate::analysis::{Analysis, Constant, Outputs, Scope, output_list};
 use crate::dialect::marks;
 use crate::dialect::postgres::finisher;
@@ -62,6 +62,8 @@ pub(crate) fn of_update(update: &Update, schema: &Schema) -> Result<Plan, Refusa
             tables
         }
     };
+    let returning = update.returning.as_deref();
+    other_relations::check(returning, &kept, (&target, others), schema)?;
     let values = computed.iter().map(|(_, _, value)| value.clone());
     let found = target.query(values.collect(), others, update.selection.as_ref(), schema)?;
     let columns: Vec<ColumnId> = computed.iter().map(|(column, ..)| *column).collect();
@@ -103,6 +105,7 @@ pub(crate) fn of_delete(delete: &Delete, schema: &Schema) -> Result<Plan, Refusa
     let target = Target::of(table, schema)?;
     check_deleted(target.table)?;
     let others = delete.using.as_deref().unwrap_or_default();
+    other_relations::check(delete.returning.as_deref(), &[], (&target, others), schema)?;
     let found = target.query(Vec::new(), others, delete.selection.as_ref(), schema)?;
     let write = |analysis: &mut Analysis| {
         let mut write = Delete {

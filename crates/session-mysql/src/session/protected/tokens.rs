@@ -155,7 +155,7 @@ fn parts(plan: &Plan) -> Vec<&Translated> {
         Plan::ReadModifyWrite(modify) => vec![&modify.read, &modify.write],
         Plan::Finish(finish) => vec![&finish.fetch],
         Plan::FinisherTables(query) => {
-            let fetched = query.tables.iter().map(|table| &table.fetch);
+            let fetched = query.tables.iter().flat_map(|table| &table.fetch);
             let written = query.write.iter().map(|write| &write.write);
             fetched.chain(written).collect()
         }

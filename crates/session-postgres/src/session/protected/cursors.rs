@@ -161,6 +161,7 @@ impl Protected {
         if self.script.is_some() {
             answer.write_description(outputs.to_client);
         }
+        self.check_kept(&portal, answer.size_left(rows_max))?;
         answer.give(rows_max, outputs.to_client);
         if let Some(portal) = self.portals.get_mut(&portal)
             && matches!(portal.state, PortalState::Done)

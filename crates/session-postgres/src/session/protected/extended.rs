@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use session_core::plans::{ServerStatement, TextPlan};
 use session_core::{RowName, Statement, StatementError};
-use sql_plan::{Form, Source};
+use sql_plan::{Form, Plan, Source};
 use sql_rewrite::NAME_SIZE_MAX;
 use sqlstate::SqlState;
 use wire_postgres::backend;
@@ -18,7 +18,7 @@ use super::{Outputs, Protected};
 use crate::session::End;
 use crate::session::answers::{DescribePart, Expected, Unseen};
 use crate::session::copying::write_copy;
-use crate::session::gathering::query_at;
+use crate::session::gathering::{kept_at, query_at};
 use crate::session::names::kept;
 use crate::session::own::{self, Found};
 use crate::session::portals::{Portal, PortalState};
@@ -140,8 +140,8 @@ impl Protected {
         self.portals.insert(name, batch, portal);
     }
 
-    /// Refuses to keep a Bind if the portals of the session hold too much.
-    fn check_kept(&self, name: &[u8], size: usize) -> Result<(), StatementError> {
+    /// Refuses to keep something of a portal if the portals of the session hold too much.
+    pub(super) fn check_kept(&self, name: &[u8], size: usize) -> Result<(), StatementError> {
         if name.is_empty() {
             return Ok(());
         }
@@ -181,6 +181,7 @@ impl Protected {
             StatementError::statement(SqlState::INVALID_SQL_STATEMENT_NAME, message)
         })?;
         self.settings.encoding().check_values(&statement.plan)?;
+        self.check_portals(&statement.text)?;
         let names_objects = statement.plan.may_name_objects
             && (self.objects.concern(&statement.text)
                 || !self.portals_of(&statement.text).is_empty());
@@ -442,6 +443,9 @@ impl Protected {
             return Ok(());
         };
         let statement = Arc::clone(&portal.statement);
+        if !only_reads(&statement.plan) {
+            self.transaction.note_executed();
+        }
         let (shape, row) = match &portal.state {
             PortalState::Bound { shape, row } => (shape.clone(), row.clone()),
             PortalState::Answer(_) | PortalState::Rows(_) | PortalState::Done => {
@@ -488,6 +492,12 @@ impl Protected {
         self.send(message, Expected::Execute(shape, reading), outputs);
         Ok(())
     }
+}
+
+/// Whether a statement is a query that the proxy answers: it leaves nothing to commit.
+fn only_reads(plan: &TextPlan) -> bool {
+    let own = plan.planned.first().map(|one| &one.plan);
+    matches!(own, Some(Plan::Finish(_) | Plan::Finisher(_))) && kept_at(plan, 0).is_none()
 }
 
 /// Refuses a long name if the proxy cannot tell where the server truncates it: that depends on the

@@ -110,7 +110,7 @@ impl Protected {
             }
             false => {
                 self.pipeline.open();
-                self.give_rows(gathering, rows, outputs);
+                self.give_rows(gathering, rows, outputs)?;
                 Ok(true)
             }
             true => {
@@ -152,18 +152,25 @@ impl Protected {
     }
 
     /// Sends the client the rows of an answer.
-    fn give_rows(&mut self, gathering: Gathering, rows: FinisherRows, outputs: &mut Outputs<'_>) {
+    fn give_rows(
+        &mut self,
+        gathering: Gathering,
+        rows: FinisherRows,
+        outputs: &mut Outputs<'_>,
+    ) -> Result<(), StatementError> {
         let bind = gathering.bind.bind();
         let mut answer = AnsweredRows::new(rows, bind.result_formats.iter().collect());
         if self.script.is_some() {
             answer.write_description(outputs.to_client);
         }
+        self.check_kept(&gathering.portal, answer.size_left(gathering.rows_max))?;
         answer.give(gathering.rows_max, outputs.to_client);
         if let Some(portal) = self.portals.get_mut(&gathering.portal)
             && matches!(portal.state, PortalState::Done)
         {
             portal.state = PortalState::Rows(Box::new(answer));
         }
+        Ok(())
     }
 
     /// Types and columns of a statement, if the finisher answers it.
@@ -280,7 +287,7 @@ impl Protected {
         // Behind the client's Sync nothing could be written in the same transaction.
         match self.script.is_some() || is_write || declares {
             true => self.wait(step, outputs),
-            false => self.wait_with_sync(step),
+            false => self.wait_with_sync(step, outputs),
         }
         Ok(())
     }

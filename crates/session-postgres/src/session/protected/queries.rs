@@ -66,7 +66,7 @@ impl Protected {
         let step = Step::Finish(finishing);
         match self.script.is_some() {
             true => self.wait(step, outputs),
-            false => self.wait_with_sync(step),
+            false => self.wait_with_sync(step, outputs),
         }
         Ok(())
     }
@@ -96,7 +96,12 @@ impl Protected {
         add(&counters.queries_finished, 1);
         add(&counters.rows_finished, finishing.fetched);
         let name = finishing.portal.clone();
+        let start = outputs.to_client.len();
         let answer = finishing.end(self.settings.context(), outputs.to_client)?;
+        if let Err(failure) = self.check_kept(&name, answer.size()) {
+            outputs.to_client.truncate(start);
+            return Err(failure);
+        }
         if let Some(portal) = self.portals.get_mut(&name)
             && matches!(portal.state, PortalState::Done)
         {

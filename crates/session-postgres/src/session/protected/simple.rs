@@ -46,6 +46,9 @@ impl Protected {
         outputs: &mut Outputs<'_>,
     ) -> Result<(), End> {
         self.transaction.set_in_pipeline(false);
+        // Any Query drops the unnamed statement and portal.
+        self.statements.forget_unnamed();
+        self.portals.remove(b"");
         let planned = self.plan(text).and_then(|planned| {
             self.check_end(&planned.0)?;
             Ok(planned)
@@ -177,13 +180,10 @@ impl Protected {
             self.fail_query(failure, outputs);
             return Ok(());
         }
-        if let Err(failure) = check_length(plan) {
+        if let Err(failure) = self.check_block(plan, text).and(check_length(plan)) {
             self.fail_query(failure, outputs);
             return Ok(());
         }
-        // Any Query drops the unnamed statement and portal.
-        self.statements.forget_unnamed();
-        self.portals.remove(b"");
         let statement = Statement {
             text: text.into(),
             types: Box::default(),
@@ -194,6 +194,31 @@ impl Protected {
             next: 0,
         });
         self.go_on_with_script(outputs)
+    }
+
+    /// Refuses a text with a statement that needs a transaction block, outside of one. The server
+    /// takes such a text for a block, and the messages of the extended protocol for none.
+    fn check_block(&self, plan: &TextPlan, text: &str) -> Result<(), StatementError> {
+        let is_own = |index| {
+            let effects = plan.effects(index);
+            effects.is_some_and(|effects| effects.transaction.is_some())
+        };
+        let is_in_block = !self.transaction.is_outside_block() || self.locks.is_in_block();
+        if is_in_block || (0..plan.planned.len()).any(is_own) {
+            return Ok(());
+        }
+        let mut parts = plan.planned.iter().map(|one| &text[one.span.clone()]);
+        let Some(part) = parts.find(|part| needs_block(part)) else {
+            return Ok(());
+        };
+        let word = part.split_whitespace().next().unwrap_or_default();
+        let message = format!(
+            "{} beside a statement that the proxy computes for, in one text without a transaction \
+             block, is not supported",
+            word.to_ascii_uppercase()
+        );
+        Err(StatementError::unsupported(message)
+            .hint("Begin the text with BEGIN; end it with COMMIT."))
     }
 
     /// Sends statements of a Query, up to one whose rows must come first.
@@ -308,6 +333,18 @@ pub(super) fn of_query(plan: &Arc<TextPlan>) -> Statement {
         text: Box::default(),
         types: Box::default(),
         plan: Arc::clone(plan),
+    }
+}
+
+/// Whether a statement has its effect in a transaction block alone.
+fn needs_block(statement: &str) -> bool {
+    let words = statement.split_whitespace().map(str::to_ascii_uppercase);
+    let words: Vec<String> = words.collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["LOCK", ..] | ["SET", "LOCAL" | "TRANSACTION" | "CONSTRAINTS", ..] => true,
+        ["DECLARE", rest @ ..] => !rest.windows(2).any(|pair| pair == ["WITH", "HOLD"]),
+        _ => false,
     }
 }
 

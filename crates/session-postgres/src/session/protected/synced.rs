@@ -1,6 +1,9 @@
 //! Queries that the proxy finishes, with the client's Sync sent at once. It makes the server
 //! answer, so that the proxy needs no Flush and no round trip of its own. Nothing more is sent for
 //! such a query after its rows have come.
+//!
+//! The query may still fail then. So Sync waits for the answer if it would commit what the client
+//! has executed before: PostgreSQL commits all of a pipeline or nothing.
 
 use session_core::StatementError;
 use wire_postgres::backend;
@@ -12,8 +15,12 @@ use crate::session::pipeline::Gate;
 use crate::session::step::Step;
 
 impl Protected {
-    /// Waits for the client's Sync, then for the rows.
-    pub(super) fn wait_with_sync(&mut self, step: Step) {
+    /// Waits for the client's Sync, then for the rows; for the rows alone if Sync may commit
+    /// anything.
+    pub(super) fn wait_with_sync(&mut self, step: Step, outputs: &mut Outputs<'_>) {
+        if self.transaction.sync_may_commit() {
+            return self.wait(step, outputs);
+        }
         self.answers.push(Expected::Step(Box::new(step)));
         self.pipeline.expect_sync();
     }

@@ -64,6 +64,11 @@ const OF_CATALOGUE: &[&str] = &[
     "regtype",
 ];
 
+/// Whether the texts of a type's values depend on the catalogues of the server.
+pub(crate) fn is_of_catalogue(type_name: &str) -> bool {
+    type_name == "aclitem" || OF_CATALOGUE.contains(&type_name)
+}
+
 /// The relation in which the finisher finds what the server says.
 pub(crate) const SERVER_RELATION: &str = "strongroom_server";
 /// The query of the fetch that locks the rows which are written.
@@ -264,7 +269,7 @@ impl Check<'_> {
         }
         let name = data_type.to_string().to_ascii_lowercase();
         let words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
-        let mut words = words.filter(|word| OF_CATALOGUE.contains(word));
+        let mut words = words.filter(|word| is_of_catalogue(word));
         if words.next().is_some() || !is_built_in(data_type) {
             return Err(unsupported(&format!(
                 "type {name} in a query that the finisher evaluates"

@@ -106,7 +106,9 @@ SELECT own.fact, own.kind
                                        'extra_float_digits', 'IntervalStyle',
                                        'default_text_search_config', 'lc_monetary', 'lc_numeric',
                                        'lc_time', 'server_version_num',
-                                       'transaction_isolation',
+                                       'transaction_isolation', 'timezone_abbreviations',
+                                       'array_nulls', 'transform_null_equals',
+                                       'quote_all_identifiers', 'xmlbinary', 'xmloption',
                                        'pg_trgm.similarity_threshold',
                                        'pg_trgm.word_similarity_threshold',
                                        'pg_trgm.strict_word_similarity_threshold'])

@@ -3,6 +3,7 @@
 use column_value::LogicalType;
 
 use super::{Building, Name};
+use crate::dialect::postgres::finisher::is_of_catalogue;
 use crate::schema::cells::{number, text, truth};
 use crate::schema::{Answer, Column, ColumnType, SealedForm, ServerType};
 
@@ -31,6 +32,9 @@ impl Building<'_> {
     /// Notes the type of a column, if the finisher has it.
     fn note_type(&mut self, row: &[Option<String>], number_in_table: i16) {
         let printed = text(row, 5);
+        if is_of_catalogue(printed.trim_end_matches("[]")) {
+            return;
+        }
         let name = match printed.contains(['.', '"']) {
             true => self.schema.catalogue.named_types.sql_name(&printed),
             false => Some(printed).filter(|name| !name.is_empty()),

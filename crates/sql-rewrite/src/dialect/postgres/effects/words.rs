@@ -68,19 +68,31 @@ pub(crate) fn of_words(words: &[String], schema: &Schema) -> Effects {
     effects
 }
 
-/// Settings that decide how values are written as text, by the word that names them in a statement;
+/// Settings that decide how values are written as text, or what the finisher's answers are, by the word that names them in a statement;
 /// `u`: a name in escapes.
 const OF_TEXTS: &[&str] = &[
+    "array_nulls",
     "bytea_output",
     "client_encoding",
     "datestyle",
+    "default_text_search_config",
     "extra_float_digits",
     "intervalstyle",
+    "lc_monetary",
+    "lc_numeric",
+    "lc_time",
     "names",
+    "pg_trgm",
+    "quote_all_identifiers",
     "standard_conforming_strings",
     "time",
     "timezone",
+    "timezone_abbreviations",
+    "transform_null_equals",
     "u",
+    "xml",
+    "xmlbinary",
+    "xmloption",
 ];
 
 /// Whether a statement may change how values are written as text.
