@@ -1,15 +1,13 @@
 //! Sessions whose statements the finisher evaluates: portions, errors, pipelines, limits, locks.
 
-use std::iter::empty;
 use std::thread;
 use std::time::Duration;
 
 use postgres::Client;
-use wire_postgres::frontend::{write_bind, write_execute, write_parse};
 
 use crate::common::raw::Raw;
 use crate::common::texts::{answer, code};
-use crate::common::wire::{Answer, SYNC, Session, put_text};
+use crate::common::wire::{SYNC, Session, put_text};
 use crate::common::{Setup, with_finish};
 
 const RULES: &str = r#"
@@ -25,10 +23,10 @@ n = { type = "integer" }
 
 /// A query and a statement that only the finisher can evaluate.
 const YEARS: &str = "SELECT extract(year FROM made)::integer FROM item ORDER BY round(price)";
-const RAISE: &str = "UPDATE item SET price = round(price) WHERE extract(year FROM made) < 2003";
+pub const RAISE: &str = "UPDATE item SET price = round(price) WHERE extract(year FROM made) < 2003";
 
 /// The table `item` with five rows.
-fn start_with(more: &str) -> Option<Setup> {
+pub fn start_with(more: &str) -> Option<Setup> {
     if !server_testkit::is_installed() {
         return None;
     }
@@ -45,158 +43,8 @@ fn start_with(more: &str) -> Option<Setup> {
     Some(setup)
 }
 
-fn start() -> Option<Setup> {
+pub fn start() -> Option<Setup> {
     start_with("")
-}
-
-/// Does the same with table `tree` and its plain twin. Returns what is there afterwards, which is
-/// alike.
-#[track_caller]
-fn same_of_trees(client: &mut Client, statements: &[&str]) -> Vec<String> {
-    let mut given = Vec::new();
-    for table in ["tree", "plain_tree"] {
-        let create = "DROP TABLE IF EXISTS tree; CREATE TABLE tree (id integer PRIMARY KEY, up \
-                      integer REFERENCES tree ON DELETE SET NULL, name text, n integer, k integer \
-                      UNIQUE, upk integer REFERENCES tree (k) ON UPDATE CASCADE ON DELETE SET \
-                      NULL)";
-        client
-            .batch_execute(&create.replace("tree", table))
-            .expect(create);
-        for (id, name) in [(1, "ax"), (2, "bx"), (3, "cx"), (4, "dx"), (5, "e")] {
-            let up = match id {
-                1 => "NULL".to_owned(),
-                _ => (id - 1).to_string(),
-            };
-            let insert =
-                format!("INSERT INTO {table} VALUES ({id}, {up}, '{name}', {id}, {id}, {up})");
-            client.batch_execute(&insert).expect(&insert);
-        }
-        let mut all = Vec::new();
-        for statement in statements {
-            let statement = statement.replace("tree", table);
-            all.push(match client.query(&statement, &[]) {
-                Ok(rows) => format!("{} rows", rows.len()),
-                Err(error) => code(&error).to_owned(),
-            });
-        }
-        let left = format!("SELECT * FROM {table} ORDER BY id");
-        all.extend(answer(client, &left).expect(&left));
-        given.push(all);
-    }
-    assert_eq!(given[0], given[1], "{statements:?}");
-    given.swap_remove(0)
-}
-
-/// The foreign keys of the table to itself give rows another place while others are written.
-#[test]
-fn rows_that_move_while_others_are_written_are_written_too() {
-    let Some(setup) = start() else { return };
-    let mut client = setup.connect();
-    let left = same_of_trees(&mut client, &["DELETE FROM tree WHERE name LIKE '%x'"]);
-    assert_eq!(left, ["0 rows", "5|NULL|e|5|5|NULL"]);
-    for statement in [
-        "DELETE FROM tree AS t USING (VALUES ('ax'), ('bx')) AS v (name) WHERE upper(t.name) = \
-         upper(v.name) RETURNING t.*",
-        "UPDATE tree SET k = k + 100 WHERE upper(name) LIKE '%X'",
-        "UPDATE tree SET k = k + 100, n = n + 1",
-        "UPDATE tree SET k = k + 100, n = n + 1 RETURNING *",
-        "UPDATE tree AS t SET id = t.id + 10, up = NULL, n = n * 2 RETURNING n, t.name, t.id",
-        "UPDATE tree SET k = 6 - k, n = n + 1",
-        "MERGE INTO tree AS t USING (VALUES (1)) AS s (a) ON true WHEN MATCHED AND t.name LIKE \
-         '%x' THEN DELETE",
-        "MERGE INTO tree AS t USING (VALUES (1)) AS s (a) ON true WHEN MATCHED AND t.name LIKE \
-         '%x' THEN UPDATE SET k = t.k + 100, n = t.n + 1",
-        "UPDATE tree SET k = 6 - k, name = reverse(name) RETURNING *",
-    ] {
-        same_of_trees(&mut client, &[statement]);
-    }
-}
-
-/// Where the server decides more about rows than what is sent shows, the proxy refuses.
-#[test]
-fn rows_that_the_server_decides_about_are_left_to_it() {
-    let Some(setup) = start() else { return };
-    let mut client = setup.connect();
-    same_of_trees(&mut client, &[]);
-    let upsert = "INSERT INTO tree (id, name, n) VALUES (1, 'y', 1) ON CONFLICT (id) DO UPDATE SET \
-                  name = tree.name || EXCLUDED.name";
-    let merge = "MERGE INTO tree AS t USING (VALUES (1)) AS s (a) ON true WHEN MATCHED AND t.name \
-                 LIKE 'a%' THEN DELETE WHEN MATCHED THEN UPDATE SET k = t.k + 100";
-    let delete = "DELETE FROM tree WHERE upper(name) = 'AX'";
-    let moved =
-        "WITH d AS (DELETE FROM tree WHERE upper(name) = 'AX' RETURNING id) SELECT id FROM d";
-    for text in [upsert, merge] {
-        assert_eq!(
-            code(&answer(&mut client, text).expect_err(text)),
-            "0A000",
-            "{text}"
-        );
-    }
-    let keys = "ALTER TABLE tree DROP CONSTRAINT tree_up_fkey, DROP CONSTRAINT tree_upk_fkey";
-    client.batch_execute(keys).expect(keys);
-    client.batch_execute(upsert).expect(upsert);
-    client.batch_execute(merge).expect(merge);
-    let check = "ALTER TABLE tree ADD CHECK (k > 100) NOT VALID";
-    client.batch_execute(check).expect(check);
-    let error = answer(&mut client, upsert).expect_err("a row may break it");
-    assert_eq!(code(&error), "0A000");
-    client.batch_execute(delete).expect(delete);
-    let policies = "ALTER TABLE tree ENABLE ROW LEVEL SECURITY";
-    client.batch_execute(policies).expect(policies);
-    for text in [delete, moved, upsert, merge] {
-        assert_eq!(
-            code(&answer(&mut client, text).expect_err(text)),
-            "0A000",
-            "{text}"
-        );
-    }
-}
-
-/// A trigger of a plain table writes other rows of it.
-#[test]
-fn rows_that_a_trigger_moves_are_written_too() {
-    let Some(setup) = start() else { return };
-    let mut client = setup.connect();
-    for text in [
-        "CREATE TABLE w (id integer PRIMARY KEY, v integer, st timestamptz)",
-        "CREATE FUNCTION moves() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN UPDATE w SET v = v + \
-         1 WHERE id <> NEW.id; RETURN NULL; END$$",
-        "CREATE TRIGGER moved AFTER UPDATE ON w FOR EACH ROW WHEN (pg_trigger_depth() = 0) \
-         EXECUTE FUNCTION moves()",
-    ] {
-        client.batch_execute(text).expect(text);
-    }
-    let found = "UPDATE w SET v = v + 100 WHERE id IN (SELECT id FROM item WHERE upper(name) LIKE \
-                 'C%')";
-    let mut given = Vec::new();
-    for update in [found, "UPDATE w SET v = v + 100 WHERE id < 5"] {
-        let fill = "TRUNCATE w; INSERT INTO w SELECT i, i FROM generate_series(1, 4) AS i";
-        client.batch_execute(fill).expect(fill);
-        given.push(client.execute(update, &[]).expect(update).to_string());
-        let left = "SELECT id, v FROM w ORDER BY id";
-        given.push(answer(&mut client, left).expect(left).join(","));
-    }
-    assert_eq!(given[..2], given[2..]);
-    assert_eq!(given[0], "4");
-}
-
-/// One statement writes all rows: a function sees none of its own, and has one moment.
-#[test]
-fn a_function_does_not_see_the_rows_of_its_own_statement() {
-    let Some(setup) = start() else { return };
-    let mut client = setup.connect();
-    for text in [
-        "CREATE TABLE w (id integer PRIMARY KEY, v integer, st timestamptz)",
-        "INSERT INTO w SELECT i, i FROM generate_series(1, 3) AS i",
-        "CREATE FUNCTION wmax() RETURNS integer LANGUAGE sql STABLE AS 'SELECT max(v) FROM w'",
-    ] {
-        client.batch_execute(text).expect(text);
-    }
-    let update = "UPDATE w SET v = wmax() + 1, st = statement_timestamp() WHERE id IN (SELECT id \
-                  FROM item WHERE upper(name) LIKE 'C%')";
-    assert_eq!(client.execute(update, &[]).expect(update), 3);
-    let left = "SELECT min(v), max(v), count(DISTINCT st) FROM w";
-    assert_eq!(answer(&mut client, left).expect(left), ["4|4|1"]);
 }
 
 fn years(client: &mut Client) -> Vec<String> {
@@ -291,175 +139,6 @@ fn a_pipeline_is_answered_in_its_order() {
     let answer = session.say(&messages);
     assert_eq!((answer.code.as_str(), answer.rows.len()), ("42883", 0));
     assert_eq!(session.query(YEARS).rows.len(), 5);
-}
-
-/// Sends statements as one pipeline.
-fn pipeline(session: &mut Session, statements: &[&str]) -> Answer {
-    let mut messages = Vec::new();
-    for text in statements {
-        put_text(text, &mut messages);
-    }
-    messages.extend_from_slice(SYNC);
-    session.say(&messages)
-}
-
-#[test]
-fn a_pipeline_leaves_nothing_if_its_last_query_fails() {
-    let Some(setup) = start_with("max_finish_bytes = 1000000\n") else {
-        return;
-    };
-    let mut client = setup.connect();
-    let twin = "CREATE TABLE twin (LIKE item); INSERT INTO twin SELECT id, 'a', id + 0.5, \
-                make_date(2000 + id, 1, 2) FROM generate_series(1, 5) id; CREATE TABLE parent (id integer \
-                PRIMARY KEY); CREATE TABLE child (id integer REFERENCES parent DEFERRABLE \
-                INITIALLY DEFERRED)";
-    let twin = twin.replace(
-        "(LIKE item)",
-        "(id integer, name text, price numeric(10,2), made date)",
-    );
-    client.batch_execute(&twin).expect("made");
-    let mut session = Session::connect(setup.proxy.address.port());
-    let insert = "INSERT INTO item (id, name) VALUES (77, 'CANARYnew')";
-    let update = "UPDATE item SET price = round(price) + 10 WHERE extract(year FROM made) < 2003";
-    let by_zero = "SELECT 1 / (price - 3.5), upper(name) FROM item";
-    let own = "SELECT 1 / (price - 3.5) FROM item ORDER BY price";
-    for (statements, wanted) in [
-        (vec![insert, by_zero], "22012"),
-        (vec![insert, own], "22012"),
-        (vec![update, by_zero], "22012"),
-        (vec![insert, by_zero, "SELECT 1"], "22012"),
-        (vec!["BEGIN", "COMMIT", insert, by_zero], "22012"),
-        (vec!["INSERT INTO child VALUES (1)", by_zero], "22012"),
-    ] {
-        let left = |client: &mut Client, table: &str| {
-            let sql = format!(
-                "SELECT count(*), sum(price), (SELECT count(*) FROM child) FROM {table}; \
-                 DELETE FROM {table} WHERE id = 77"
-            );
-            answer(client, &sql).expect("left")
-        };
-        let answered = pipeline(&mut session, &statements);
-        let own_left = left(&mut client, "item");
-        let twins: Vec<String> = statements
-            .iter()
-            .map(|text| text.replace("item", "twin"))
-            .collect();
-        let twins: Vec<&str> = twins.iter().map(String::as_str).collect();
-        let plain = pipeline(&mut session, &twins);
-        assert_eq!(answered.code, wanted, "{statements:?}: {answered:?}");
-        assert_eq!(plain.code, wanted, "{statements:?}: {plain:?}");
-        assert_eq!(own_left, left(&mut client, "twin"), "{statements:?}");
-    }
-    // The limit of the answer, and what goes well.
-    let large = "SELECT repeat(name, 1000), generate_series(1, 1000) FROM item WHERE id = 1";
-    assert_eq!(pipeline(&mut session, &[insert, large]).code, "54000");
-    assert_eq!(
-        session
-            .query("SELECT id FROM item WHERE id = 77")
-            .rows
-            .len(),
-        0
-    );
-    let answered = pipeline(&mut session, &[insert, "SELECT upper(name) FROM item"]);
-    assert_eq!((answered.code.as_str(), answered.rows.len()), ("", 6));
-    assert_eq!(
-        session
-            .query("SELECT id FROM item WHERE id = 77")
-            .rows
-            .len(),
-        1
-    );
-}
-
-/// Binds a text to a named portal, and executes so many rows of it.
-fn put_portal(name: &str, text: &str, rows_max: i32, out: &mut Vec<u8>) {
-    write_parse(b"", text.as_bytes(), empty(), out);
-    let nothing = |_: &mut Vec<u8>| Ok::<_, ()>(());
-    write_bind((name.as_bytes(), b""), empty(), nothing, empty(), out).expect("no failure");
-    if rows_max > 0 {
-        write_execute(name.as_bytes(), rows_max, out);
-    }
-}
-
-#[test]
-fn portals_with_rows_are_counted_and_are_no_cursors() {
-    let Some(setup) = start_with("max_finish_bytes = 1000000\n") else {
-        return;
-    };
-    let mut session = Session::connect(setup.proxy.address.port());
-    let large = "SELECT repeat(upper(name), 500), generate_series(1, 100) FROM item WHERE id = 1";
-    assert_eq!(session.query("BEGIN").code, "");
-    let mut messages = Vec::new();
-    let mut codes = Vec::new();
-    for number in 0..4 {
-        messages.clear();
-        put_portal(&format!("p{number}"), large, 1, &mut messages);
-        messages.extend_from_slice(SYNC);
-        codes.push(session.say(&messages).code);
-        if codes.last().is_some_and(|code| !code.is_empty()) {
-            break;
-        }
-    }
-    assert_eq!(codes.last().map(String::as_str), Some("54000"), "{codes:?}");
-    assert!(codes.len() > 1, "{codes:?}");
-    session.query("ROLLBACK");
-    // SQL finds them in the server, which does not have their rows.
-    for (rows_max, sql) in [
-        (1, "FETCH 1 FROM mine"),
-        (0, "FETCH 1 FROM mine"),
-        (1, "MOVE ALL IN \"mine\""),
-        (1, "CLOSE mine"),
-    ] {
-        assert_eq!(session.query("BEGIN").code, "");
-        messages.clear();
-        put_portal(
-            "mine",
-            "SELECT upper(name) FROM item",
-            rows_max,
-            &mut messages,
-        );
-        messages.extend_from_slice(SYNC);
-        assert_eq!(session.say(&messages).code, "");
-        let told = session.query(sql);
-        assert_eq!(told.code, "0A000", "{sql}: {told:?}");
-        session.query("ROLLBACK");
-    }
-    // A portal outlives the statement without a name, which a simple query drops.
-    assert_eq!(session.query("BEGIN").code, "");
-    messages.clear();
-    put_portal("mine", "SELECT upper(name) FROM item", 0, &mut messages);
-    messages.extend_from_slice(SYNC);
-    assert_eq!(session.say(&messages).code, "");
-    assert_eq!(session.query("SELECT 1").code, "");
-    messages.clear();
-    write_execute(b"mine", 0, &mut messages);
-    messages.extend_from_slice(SYNC);
-    let answered = session.say(&messages);
-    assert_eq!(
-        (answered.code.as_str(), answered.rows.len()),
-        ("", 5),
-        "{answered:?}"
-    );
-    session.query("COMMIT");
-}
-
-#[test]
-fn what_needs_a_block_is_refused_beside_steps_in_a_text_without_one() {
-    let Some(setup) = start() else { return };
-    let mut client = setup.connect();
-    for first in [
-        "LOCK TABLE item",
-        "SET LOCAL statement_timeout TO 10000",
-        "DECLARE c CURSOR FOR SELECT 1",
-    ] {
-        let text = format!("{first}; {RAISE}");
-        let error = answer(&mut client, &text).expect_err("refused");
-        assert_eq!(code(&error), "0A000", "{text}: {error:?}");
-        answer(&mut client, &format!("BEGIN; {text}; COMMIT")).expect("a block");
-        client.batch_execute("BEGIN").expect("begun");
-        answer(&mut client, &text).expect("in a block");
-        client.batch_execute("COMMIT").expect("committed");
-    }
 }
 
 #[test]

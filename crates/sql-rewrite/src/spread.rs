@@ -11,7 +11,7 @@ use sqlparser::ast::{
     TableWithJoins, Update, UpdateTableFromKind,
 };
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, template};
 use crate::{ColumnId, Dialect, Form, Purpose, Refusal, Source};
 use sql_plan::unsupported;
 
@@ -78,10 +78,15 @@ pub(crate) fn update(
     dialect: Dialect,
 ) -> Result<(), Refusal> {
     let rows = rows(target, arrays, dialect)?;
-    let start = update.assignments.len().checked_sub(rows.values.len());
-    let start = start.ok_or_else(|| unsupported("an UPDATE of this form"))?;
-    for (assignment, value) in update.assignments[start..].iter_mut().zip(rows.values) {
-        assignment.value = value;
+    let mut assignments = update.assignments.iter_mut().rev();
+    for value in rows.values.into_iter().rev() {
+        // Between them the columns of last members get what shows that their group has a value.
+        let place = assignments
+            .by_ref()
+            .find(|own| own.value != template::empty_value())
+            .filter(|own| template::marked(&own.value).is_some());
+        let place = place.ok_or_else(|| unsupported("an UPDATE of this form"))?;
+        place.value = value;
     }
     update.from = Some(UpdateTableFromKind::AfterSet(rows.from));
     update.selection = rows.condition;

@@ -146,7 +146,7 @@ fn a_proxy_that_would_not_do_what_is_asked_does_not_start() {
     for (more, wanted) in [
         (without_database, "needs the database before the table"),
         (without_key, "there is no key"),
-        (by_collation, "add collation = \"binary\""),
+        (by_collation, "collation = \"binary\""),
         ("logins = \"users\"", "logins is for PostgreSQL"),
         ("socket = \"/tmp\"", "the path of the socket itself"),
     ] {

@@ -8,7 +8,7 @@
 //!    value wherever the holder is written.
 
 use sqlparser::ast::{
-    Assignment, AssignmentTarget, Expr, ObjectName, Query, SetExpr, TableFactor, Value, Values,
+    Assignment, AssignmentTarget, Expr, ObjectName, Query, SetExpr, TableFactor, Values,
 };
 use sqlstate::SqlState;
 
@@ -308,7 +308,7 @@ impl Analysis<'_> {
             row.remove(*place);
         }
         row.push(value);
-        row.extend(group.last().map(|_| empty()));
+        row.extend(group.last().map(|_| template::empty_value()));
         Ok(())
     }
 
@@ -390,7 +390,7 @@ impl Analysis<'_> {
     fn assignment_of_last(&self, group: &ColumnGroup) -> Option<Assignment> {
         Some(Assignment {
             target: AssignmentTarget::ColumnName(self.name_of(group.last()?)),
-            value: empty(),
+            value: template::empty_value(),
         })
     }
 
@@ -422,11 +422,6 @@ pub(crate) const GRANT_ON_TABLE: &str = "Grant privileges on the whole table and
 
 /// What to do where rows of a query would be stored.
 const WRITE_VALUES: &str = "Insert values as parameters or constants, or use COPY.";
-
-/// What the server has in the column of the last member: a value without bytes.
-fn empty() -> Expr {
-    Expr::value(Value::SingleQuotedString(String::new()))
-}
 
 fn values_of(query: &mut Query) -> Option<&mut Values> {
     match &mut *query.body {

@@ -33,6 +33,11 @@ pub(crate) fn marked(expression: &Expr) -> Option<usize> {
     }
 }
 
+/// What the server has in the column of the last member of a group: a value without bytes.
+pub(crate) fn empty_value() -> Expr {
+    Expr::value(Value::SingleQuotedString(String::new()))
+}
+
 /// The text of a statement. It is read again, and must be the same statement: what the printer
 /// would lose or change is refused.
 pub(crate) fn of(statement: &mut Statement, dialect: Dialect) -> Result<Template, Refusal> {

@@ -239,7 +239,7 @@ b = { type = "text" }
         let rules = Rules::from_toml(RULES).expect("right rules");
         let mut answers: Vec<Answer> = vec![Vec::new(); QUERIES.len()];
         answers[0] = vec![row(&["public"])];
-        let relation = |oid, name| row(&[oid, "public", name, "r", "false", "", "", "", "true"]);
+        let relation = |oid, name| row(&[oid, "public", name, "r", "false", "", "", ""]);
         answers[1] = vec![relation("10", "person"), relation("11", "other")];
         let columns = [("10", "id first city born visits note"), ("11", "a b")];
         for (table, names) in columns {

@@ -9,26 +9,25 @@ use sqlparser::ast::{
     TableWithJoins,
 };
 
-use super::writes::Target;
 use crate::walk;
 use crate::{Dialect, Refusal, Schema};
 use sql_plan::unsupported;
 
-/// Refuses what may mean another relation than the one that is written.
+/// Refuses what may mean another relation than the one that is written, which is called `own`.
 ///
 /// # Errors
 /// It names what may.
 pub(super) fn check(
     returning: Option<&[SelectItem]>,
     kept: &[Set],
-    (target, others): (&Target<'_>, &[TableWithJoins]),
+    (own, others): (String, &[TableWithJoins]),
     schema: &Schema,
 ) -> Result<(), Refusal> {
     if others.is_empty() {
         return Ok(());
     }
     let names = Names {
-        own: target.known_as(schema.dialect),
+        own,
         others: names_of(others, schema),
         dialect: schema.dialect,
     };

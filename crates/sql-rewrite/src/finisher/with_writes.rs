@@ -181,7 +181,8 @@ impl<'s> Part<'s> {
             ));
         }
         let (tables, _) = others_of(statement);
-        others::check(returning.as_deref(), &kept, (&target, tables), schema)?;
+        let own = target.known_as(schema.dialect);
+        others::check(returning.as_deref(), &kept, (own, tables), schema)?;
         Ok(Self {
             returning: returning
                 .as_ref()

@@ -63,7 +63,8 @@ pub(crate) fn of_update(update: &Update, schema: &Schema) -> Result<Plan, Refusa
         }
     };
     let returning = update.returning.as_deref();
-    other_relations::check(returning, &kept, (&target, others), schema)?;
+    let own = target.known_as(schema.dialect);
+    other_relations::check(returning, &kept, (own, others), schema)?;
     let values = computed.iter().map(|(_, _, value)| value.clone());
     let found = target.query(values.collect(), others, update.selection.as_ref(), schema)?;
     let columns: Vec<ColumnId> = computed.iter().map(|(column, ..)| *column).collect();
@@ -105,7 +106,8 @@ pub(crate) fn of_delete(delete: &Delete, schema: &Schema) -> Result<Plan, Refusa
     let target = Target::of(table, schema)?;
     check_deleted(target.table)?;
     let others = delete.using.as_deref().unwrap_or_default();
-    other_relations::check(delete.returning.as_deref(), &[], (&target, others), schema)?;
+    let own = target.known_as(schema.dialect);
+    other_relations::check(delete.returning.as_deref(), &[], (own, others), schema)?;
     let found = target.query(Vec::new(), others, delete.selection.as_ref(), schema)?;
     let write = |analysis: &mut Analysis| {
         let mut write = Delete {

@@ -141,7 +141,7 @@ fn rows_that_the_proxy_has_taken_are_not_counted() {
             lab.ours.exec_drop(INSERT, (number,)).expect("a row");
         }
         for query in [
-            "SELECT id, name FROM person ORDER BY name LIMIT 2",
+            "SELECT id, number FROM person ORDER BY number LIMIT 2",
             "SELECT SUM(number) AS s FROM person",
         ] {
             lab.ours.query_drop(query).expect(query);

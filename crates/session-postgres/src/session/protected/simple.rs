@@ -77,11 +77,9 @@ impl Protected {
             return self.begin_script(plan, text, outputs);
         }
         let planned = planned.and_then(|(plan, text)| {
-            let rendered = if plan.passes() {
-                None
-            } else {
-                let context = self.note_time();
-                Some(render_query(&text, &plan, &context)?)
+            let rendered = match plan.passes() {
+                true => None,
+                false => Some(render_query(&text, &plan, &self.note_time())?),
             };
             Ok((plan, rendered))
         });
@@ -204,7 +202,9 @@ impl Protected {
             effects.is_some_and(|effects| effects.transaction.is_some())
         };
         let is_in_block = !self.transaction.is_outside_block() || self.locks.is_in_block();
-        if is_in_block || (0..plan.planned.len()).any(is_own) {
+        // The server refuses it alone, too.
+        let is_alone = plan.planned.len() == 1;
+        if is_alone || is_in_block || (0..plan.planned.len()).any(is_own) {
             return Ok(());
         }
         let mut parts = plan.planned.iter().map(|one| &text[one.span.clone()]);

@@ -413,6 +413,9 @@ impl Server {
     }
 
     fn update(&mut self, text: &str, values: &[Value]) -> String {
+        if let Some((set, _)) = text.split_once(" FROM UNNEST(") {
+            return self.update_all(set, values);
+        }
         let mut found = self.find(text, values);
         if self.loses_rows {
             found.clear();
@@ -430,6 +433,22 @@ impl Server {
     }
 
     /// Places of the rows for which the condition holds: `name = $1 AND …`.
+    /// Rows by arrays: their places, their tables, and new values.
+    fn update_all(&mut self, text: &str, values: &[Value]) -> String {
+        let arrays: Vec<Vec<Value>> = values.iter().map(elements).collect();
+        let (_, set) = text.split_once(" SET ").unwrap();
+        for (at, ctid) in arrays[0].iter().enumerate() {
+            let index = usize::from(ctid.as_ref().unwrap()[5]);
+            for assignment in set.split(", ") {
+                let (name, value) = assignment.split_once(" = ").unwrap();
+                let (_, number) = value.rsplit_once('_').unwrap();
+                let number: usize = number.parse().unwrap();
+                self.rows[index][column(name)].clone_from(&arrays[2 + number][at]);
+            }
+        }
+        format!("UPDATE {}", arrays[0].len())
+    }
+
     fn find(&self, text: &str, values: &[Value]) -> Vec<usize> {
         let condition = text.split_once(" WHERE ").map(|(_, rest)| rest);
         let condition = condition.map(|rest| rest.split(" FOR ").next().unwrap());
@@ -448,6 +467,20 @@ impl Server {
         };
         (0..self.rows.len()).filter(holds).collect()
     }
+}
+
+/// The elements of an array in binary.
+fn elements(array: &Value) -> Vec<Value> {
+    /// Dimensions, whether there are NULLs, the type, the length, the lower bound.
+    const HEADER_SIZE: usize = 20;
+    let mut rest = &array.as_ref().unwrap()[HEADER_SIZE..];
+    let mut all = Vec::new();
+    while let Some((size, behind)) = rest.split_first_chunk() {
+        let (element, behind) = behind.split_at(u32::from_be_bytes(*size) as usize);
+        all.push(Some(element.to_vec()));
+        rest = behind;
+    }
+    all
 }
 
 fn column(name: &str) -> usize {

@@ -79,12 +79,12 @@ fn a_batch_keeps_its_order_and_counts() {
 }
 
 #[test]
-fn several_rows_are_written_one_by_one_and_counted_together() {
+fn several_rows_are_written_at_once_and_counted_together() {
     let mut both = begin();
     let text = "UPDATE counter SET c = c * 2, d = d + c";
     let said = both.send(&[parse("", text), bind("", "", &[]), execute(""), sync()]);
     assert_eq!(said, "1 2 C(UPDATE 2) Z(I)");
-    assert_eq!(both.seen(), "PBEHPBEBES");
+    assert_eq!(both.seen(), "PBEHPBES");
     assert_eq!(value(&mut both, "1"), "20");
     assert_eq!(value(&mut both, "2"), "40");
     insert(&mut both, "3", "1");

@@ -260,13 +260,13 @@ SELECT c.oid::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog
             THEN pg_catalog.pg_get_viewdef(c.oid) END,
        p.partstrat::pg_catalog.text, p.partattrs::pg_catalog.text,
        c.relrowsecurity::pg_catalog.text,
-       EXISTS (SELECT 1 FROM pg_catalog.pg_constraint k
-                WHERE k.conrelid OPERATOR(pg_catalog.=) c.oid
-                  AND NOT k.convalidated)::pg_catalog.text,
-       EXISTS (SELECT 1 FROM pg_catalog.pg_constraint k
-                WHERE k.conrelid OPERATOR(pg_catalog.=) c.oid
-                  AND pg_catalog.concat(k.confdeltype, k.confupdtype)
-                      OPERATOR(pg_catalog.~) '[cnd]')::pg_catalog.text
+       (EXISTS (SELECT 1 FROM pg_catalog.pg_constraint k
+                 WHERE k.conrelid OPERATOR(pg_catalog.=) c.oid
+                   AND NOT k.convalidated))::pg_catalog.text,
+       (EXISTS (SELECT 1 FROM pg_catalog.pg_constraint k
+                 WHERE k.conrelid OPERATOR(pg_catalog.=) c.oid
+                   AND pg_catalog.translate(pg_catalog.concat(k.confdeltype, k.confupdtype),
+                           'ar ', '') OPERATOR(pg_catalog.<>) ''))::pg_catalog.text
   FROM pg_catalog.pg_class c
   JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
   LEFT JOIN pg_catalog.pg_partitioned_table p ON p.partrelid OPERATOR(pg_catalog.=) c.oid

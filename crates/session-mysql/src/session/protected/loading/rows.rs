@@ -280,7 +280,7 @@ mod tests {
             (&b"\"a,\"\"b\"\r\nc\",NULL\r\n"[..], "a,\"b|;c\"|\\N|;"),
             (
                 b"\"a\"x\",\"NULL\"\r\r\n\"\\N\",\"\"",
-                "a\"x|NULL\"\r\r\\n\"N|+;",
+                "a\"x|NULL\"\r\r\\n\"N|-;",
             ),
             (b"\"\\N\",\"\"", "\\N||;"),
             // A field that does not end takes all that follows.

@@ -398,7 +398,7 @@ fn a_column_is_added_with_its_key() {
     );
     becomes(
         "ALTER TABLE people ADD COLUMN chief int REFERENCES people (id) ON DELETE SET NULL",
-        "ALTER TABLE \"public\".people ADD COLUMN chief BYTEA REFERENCES \"public\".people(id) \
+        "ALTER TABLE \"public\".people ADD COLUMN chief BYTEA REFERENCES \"public\".people (id) \
          ON DELETE SET NULL",
     );
     becomes(

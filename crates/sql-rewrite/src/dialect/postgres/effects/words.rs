@@ -68,8 +68,8 @@ pub(crate) fn of_words(words: &[String], schema: &Schema) -> Effects {
     effects
 }
 
-/// Settings that decide how values are written as text, or what the finisher's answers are, by the word that names them in a statement;
-/// `u`: a name in escapes.
+/// Settings that decide how values are written as text, or what the finisher's answers are, by the
+/// word that names them in a statement; `u`: a name in escapes.
 const OF_TEXTS: &[&str] = &[
     "array_nulls",
     "bytea_output",

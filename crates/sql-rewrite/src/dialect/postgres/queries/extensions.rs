@@ -84,9 +84,10 @@ SELECT DISTINCT 'clash', other.name, NULL, NULL, NULL
         WHERE m.classid OPERATOR(pg_catalog.=) other.classid
           AND m.objid OPERATOR(pg_catalog.=) other.other
           AND m.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass
-          AND x.extname OPERATOR(pg_catalog.=)
-              ANY ('{btree_gist,citext,fuzzystrmatch,hstore,pg_trgm,pgcrypto,unaccent}'
-                   ::pg_catalog.name[])
+          AND x.extname
+              OPERATOR(pg_catalog.=) ANY (
+              '{btree_gist,citext,fuzzystrmatch,hstore,pg_trgm,pgcrypto,unaccent}'
+              ::pg_catalog.name[])
           AND m.deptype OPERATOR(pg_catalog.=) 'e')
    AND NOT EXISTS (
        SELECT 1

@@ -100,9 +100,9 @@ fn prefix((analyze, verbose): (bool, bool), options: Option<&[UtilityOption]>) -
 /// Whether the options say that the statement is executed.
 fn analyzes(options: Option<&[UtilityOption]>) -> bool {
     let options = options.into_iter().flatten();
-    let own = options.filter(|option| option.name.value.eq_ignore_ascii_case("analyze"));
+    let mut own = options.filter(|option| option.name.value.eq_ignore_ascii_case("analyze"));
     // The last one counts. What is no known word for false is taken for true.
-    own.last().is_some_and(|option| {
+    own.next_back().is_some_and(|option| {
         let value = option.arg.as_ref().map(ToString::to_string);
         let value = value.map(|value| value.trim_matches('\'').to_ascii_lowercase());
         !value.is_some_and(|value| matches!(value.as_str(), "false" | "off" | "0"))
