@@ -27,6 +27,7 @@ mod checked;
 mod constraint;
 mod create;
 mod drawn;
+mod emptied;
 mod grouped;
 mod guarded;
 mod index;
