@@ -81,6 +81,18 @@ pub(super) fn each_row(
     Ok(())
 }
 
+/// The type of arrays of a type.
+///
+/// # Errors
+/// It has none.
+pub(super) fn array_type(element: u32) -> Result<u32, StatementError> {
+    values::array_of(element).ok_or_else(|| {
+        let message = "the finisher computes an array or a row for a column that is not \
+                       protected, which is not supported";
+        StatementError::unsupported(message).hint("Give the column a constant or a parameter.")
+    })
+}
+
 /// The types of the arrays that insert rows, given the columns of the finisher's answer. 0: an
 /// array of sealed values.
 ///
@@ -103,12 +115,7 @@ pub(super) fn array_types(
     let types = inserted.columns.iter().map(|column| match column {
         InsertedColumn::Plain(answer) => {
             let field = fields.get(*answer).ok_or_else(unasked)?;
-            values::array_of(field.type_oid).ok_or_else(|| {
-                let message = "the finisher computes an array or a row for a column that is not \
-                               protected, which is not supported";
-                StatementError::unsupported(message)
-                    .hint("Give the column a constant or a parameter.")
-            })
+            array_type(field.type_oid)
         }
         InsertedColumn::Sealed(_, id) | InsertedColumn::Default(_, id) => {
             let server_type = plan.loaded.schema.column(*id).server_type();

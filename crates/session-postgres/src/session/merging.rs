@@ -10,7 +10,9 @@ use sqlstate::SqlState;
 use wire_postgres::backend;
 
 use super::arrays::spread;
-use super::found::{check_type, each_row, number_of_clause, read_inserted, seal_assigned, unasked};
+use super::found::{
+    array_type, check_type, each_row, number_of_clause, read_inserted, seal_assigned, unasked,
+};
 use crate::finisher::FinisherRows;
 use crate::server_types;
 
@@ -44,7 +46,11 @@ pub(super) fn read_merged(
             let field = fields.get(*answer).ok_or_else(unasked)?;
             check_type(plan, *id, field.type_oid).map(drop)
         }
-        InsertedColumn::Plain(_) | InsertedColumn::Default(..) => Ok(()),
+        InsertedColumn::Plain(answer) => {
+            let field = fields.get(*answer).ok_or_else(unasked)?;
+            array_type(field.type_oid).map(drop)
+        }
+        InsertedColumn::Default(..) => Ok(()),
     })?;
     let mut located: Vec<(usize, Vec<Changed>)> = Vec::new();
     let mut written = HashSet::new();

@@ -9,6 +9,7 @@ use sqlparser::ast::{
     TableWithJoins,
 };
 
+use crate::analysis::is_default;
 use crate::walk;
 use crate::{Dialect, Refusal, Schema};
 use sql_plan::unsupported;
@@ -45,7 +46,11 @@ pub(super) fn check(
             _ => return Err(refused("*")),
         }
     }
-    kept.iter().try_for_each(|set| names.check(&set.value))
+    // The key word DEFAULT reads like a name.
+    let values = kept.iter().map(|set| &set.value);
+    values
+        .filter(|value| !is_default(value))
+        .try_for_each(|value| names.check(value))
 }
 
 struct Names {

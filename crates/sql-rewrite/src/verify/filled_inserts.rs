@@ -1,6 +1,6 @@
 //! Rows that the finisher before MariaDB computes and the server inserts.
 
-use sqlparser::ast::{Statement, TableObject};
+use sqlparser::ast::{SetExpr, Statement, TableObject};
 
 use super::label::Labels;
 use super::{Computes, Doubt, check_outputs, labelled};
@@ -85,6 +85,8 @@ fn is_public(query: &FinisherTables, insert: &FilledInsert, schema: &Schema) -> 
         false => given.flatten().map(|(_, column)| column).collect(),
     };
     let public = outputs(source, schema);
+    // A name in a row means what a column of it has got so far: no other table need be read.
+    let is_plain = is_plain && !matches!(&*source.body, SetExpr::Values(_));
     insert.columns.iter().all(|place| {
         let Some(column) = filled.columns.get(*place) else {
             return false;

@@ -17,7 +17,7 @@ use session_core::plans::TextPlan;
 use session_core::{KeylessText, Loaded, StatementError, TEXTS_MAX};
 use sql_plan::{Form, Hole, Plan, Source, Translated};
 use sql_rewrite::mysql::MySql;
-use sql_rewrite::{Schema, SchemaError};
+use sql_rewrite::{ProtectedColumn, Schema, SchemaError};
 use wire_mysql::row::TextRow;
 use zeroize::Zeroizing;
 
@@ -90,7 +90,13 @@ pub(super) fn question(
 }
 
 fn collations(loaded: &Loaded) -> impl Iterator<Item = Collation> {
-    let rules = loaded.schema.protected.iter();
+    let schema = &loaded.schema;
+    // Nothing is found in a table that does not fit.
+    let is_fit = |rule: &&ProtectedColumn| {
+        let mut unfit = schema.unfit.iter();
+        unfit.all(|own| (&own.schema, &own.table) != (&rule.schema, &rule.table))
+    };
+    let rules = schema.protected.iter().filter(is_fit);
     rules.filter_map(|rule| rule.form.tokens)
 }
 
@@ -105,12 +111,26 @@ pub(super) fn keyless(
     values: Option<&Values<'_>>,
     settings: &Settings,
 ) -> Vec<KeylessText> {
-    if !plan.loaded.schema.has_tokens() {
-        return Vec::new();
-    }
-    // Two texts of one hash are asked for one after the other.
-    let (hashes, mut seen) = (RandomState::new(), HashSet::new());
     let mut found = Vec::new();
+    note_keyless((plan, values, settings), &mut Seen::default(), &mut found);
+    found
+}
+
+/// Hashes of texts. Two texts of one hash are asked for one after the other.
+#[derive(Default)]
+struct Seen {
+    hashes: RandomState,
+    found: HashSet<u64>,
+}
+
+fn note_keyless(
+    (plan, values, settings): (&TextPlan, Option<&Values<'_>>, &Settings),
+    seen: &mut Seen,
+    found: &mut Vec<KeylessText>,
+) {
+    if !plan.loaded.schema.has_tokens() {
+        return;
+    }
     let parts = plan.planned.iter().flat_map(|one| parts(&one.plan));
     for hole in parts.flat_map(|part| &part.holes) {
         // What else is wrong with a value is said where it is filled in.
@@ -118,12 +138,13 @@ pub(super) fn keyless(
             keyless: Some(text),
             ..
         }) = filled(hole, &plan.loaded, values, settings)
-            && seen.insert(hashes.hash_one((text.column, text.text.as_bytes())))
         {
-            found.push(*text);
+            let hash = seen.hashes.hash_one((text.column, text.text.as_bytes()));
+            if seen.found.insert(hash) {
+                found.push(*text);
+            }
         }
     }
-    found
 }
 
 /// Notes rules that need a finisher, where there is none for the server.
@@ -157,7 +178,8 @@ fn parts(plan: &Plan) -> Vec<&Translated> {
         Plan::FinisherTables(query) => {
             let fetched = query.tables.iter().flat_map(|table| &table.fetch);
             let written = query.write.iter().map(|write| &write.write);
-            fetched.chain(written).collect()
+            let inserted = query.insert.iter().map(|insert| &insert.write);
+            fetched.chain(written).chain(inserted).collect()
         }
         _ => Vec::new(),
     }
@@ -392,12 +414,12 @@ pub(super) fn keyless_rows<'a>(
     rows: impl Iterator<Item = Result<Values<'a>, wire_mysql::Malformed>>,
     settings: &Settings,
 ) -> Result<Vec<KeylessText>, wire_mysql::Malformed> {
-    let mut found = Vec::new();
+    let (mut seen, mut found) = (Seen::default(), Vec::new());
     if !plan.loaded.schema.has_tokens() {
         return Ok(found);
     }
     for values in rows {
-        found.extend(keyless(plan, Some(&values?), settings));
+        note_keyless((plan, Some(&values?), settings), &mut seen, &mut found);
     }
     Ok(found)
 }

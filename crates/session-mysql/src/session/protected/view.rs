@@ -142,8 +142,8 @@ impl View {
         let loaded = loaded.filter(|own| own.schema.has_tokens())?;
         // Without its version, no statement is planned.
         let (own, _) = settings.own.as_ref().ok()?;
-        // Where rules and server do not fit, nothing is found.
-        if !loaded.schema.unfit.is_empty() {
+        // Where no statement goes by the rules, nothing is found.
+        if loaded.schema.unfit.iter().any(|error| !error.is_own) {
             return None;
         }
         let server = self.server_name(*own);

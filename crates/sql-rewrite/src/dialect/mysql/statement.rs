@@ -212,7 +212,7 @@ fn named(text: &str, schema: &Schema, own: MySql) -> Result<Plan, Refusal> {
 
 /// The plan of a text that is left to the finisher.
 fn by_finisher(text: &str, schema: &Schema, own: MySql) -> Result<Plan, Refusal> {
-    let is_fit = schema.unfit.is_empty() && text.len() <= STATEMENT_SIZE_MAX;
+    let is_fit = misfit(text, schema).is_none() && text.len() <= STATEMENT_SIZE_MAX;
     if !is_fit || text.contains(['\0', template::MARK, lexer::HOLE]) {
         return Err(unsupported("the statement"));
     }

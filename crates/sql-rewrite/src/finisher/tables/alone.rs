@@ -2,8 +2,8 @@
 //! finisher executes the client's text, and each row that it has changed is written by itself.
 
 use sqlparser::ast::{
-    Assignment, AssignmentTarget, Delete, FromTable, Ident, ObjectName, Statement, TableFactor,
-    TableWithJoins, Update,
+    Assignment, AssignmentTarget, Delete, FromTable, Ident, Join, JoinConstraint, JoinOperator,
+    ObjectName, Statement, TableFactor, TableWithJoins, Update,
 };
 
 use crate::{Dialect, Schema};
@@ -45,7 +45,26 @@ fn known_as(factor: &TableFactor) -> Option<&Ident> {
     }
 }
 
+/// Whether each table keeps its own columns in a join: `USING` and `NATURAL` make one of two, which
+/// a new value could mean.
+fn keeps_columns(join: &Join) -> bool {
+    let (JoinOperator::Join(constraint)
+    | JoinOperator::Inner(constraint)
+    | JoinOperator::CrossJoin(constraint)
+    | JoinOperator::Left(constraint)
+    | JoinOperator::LeftOuter(constraint)
+    | JoinOperator::Right(constraint)
+    | JoinOperator::RightOuter(constraint)) = &join.join_operator
+    else {
+        return false;
+    };
+    matches!(constraint, JoinConstraint::On(_) | JoinConstraint::None)
+}
+
 fn updated(update: &Update, schema: &Schema) -> Option<Update> {
+    if !update.table.joins.iter().all(keeps_columns) {
+        return None;
+    }
     let mut found: Option<&TableFactor> = None;
     let mut assignments = Vec::new();
     for one in &update.assignments {

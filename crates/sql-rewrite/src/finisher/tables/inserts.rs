@@ -175,6 +175,11 @@ impl<'s> Inserted<'s> {
     pub fn check_public(&self, is_plain: bool, schema: &Schema) -> Result<(), Refusal> {
         let source = self.insert.source.as_ref().ok_or_else(other_form)?;
         let targets = self.targets(schema)?;
+        if let SetExpr::Values(values) = &*source.body {
+            let rows = values.rows.iter();
+            rows.flat_map(|row| targets.iter().zip(&row.content))
+                .try_for_each(|(index, cell)| self.check_cell(*index, cell, schema))?;
+        }
         let public = public::outputs(source, schema);
         let is_public = |at: usize| public.as_ref()?.get(at).copied();
         for (at, index) in targets.iter().enumerate() {
@@ -192,6 +197,22 @@ impl<'s> Inserted<'s> {
             }
         }
         Ok(())
+    }
+
+    /// Refuses a value of a row that may read the columns of this row: in these servers a name there
+    /// means what the column has got so far, and a protected one has it in clear in the finisher.
+    fn check_cell(&self, index: usize, cell: &Expr, schema: &Schema) -> Result<(), Refusal> {
+        let column = &self.table.columns[index];
+        let is_query = column.protected.is_some() && matches!(cell, Expr::Subquery(_));
+        if is_query || is_default(cell) || public::is_of_no_row(cell, schema) {
+            return Ok(());
+        }
+        Err(unsupported(&format!(
+            "a value that names columns, or a query within a value, for column {}.{}.{} in an \
+             INSERT that the finisher evaluates",
+            self.table.schema, self.table.name, column.name
+        ))
+        .with_hint("Write INSERT … SELECT."))
     }
 
     /// How its rows are inserted: the index of the table, and the columns that the finisher's has.

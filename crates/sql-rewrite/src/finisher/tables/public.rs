@@ -113,6 +113,11 @@ fn of_select(select: &Select, schema: &Schema) -> Option<Vec<bool>> {
     Some(found)
 }
 
+/// Whether a value is made of constants and parameters only.
+pub(crate) fn is_of_no_row(value: &Expr, schema: &Schema) -> bool {
+    is_public(value, &[], schema)
+}
+
 /// Whether a value is made of plain columns of these tables only.
 fn is_public(value: &Expr, tables: &[(Ident, &Table)], schema: &Schema) -> bool {
     walk::visit(value, &mut Names { tables, schema }).is_continue()

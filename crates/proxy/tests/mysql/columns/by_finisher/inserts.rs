@@ -221,7 +221,19 @@ fn refusals_say_why(lab: &mut Lab) {
         ),
         (
             "INSERT INTO plain (id, note) VALUES (900, (SELECT MAX(name) FROM person))",
-            "not protected",
+            "a query within a value",
+        ),
+        (
+            "INSERT INTO copy (id, name, city) VALUES (900, 'kanari', name)",
+            "names columns",
+        ),
+        (
+            "REPLACE INTO copy SET id = 900, name = UPPER('kanari'), city = CONCAT(name, 'x')",
+            "names columns",
+        ),
+        (
+            "INSERT INTO copy (name, id) VALUES (UPPER('kanari'), id + 1)",
+            "names columns",
         ),
         (
             "INSERT IGNORE INTO copy (id, name) SELECT id + 900, REPEAT(name, 20) FROM person",
