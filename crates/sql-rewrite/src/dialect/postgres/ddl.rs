@@ -27,7 +27,6 @@ mod checked;
 mod constraint;
 mod create;
 mod drawn;
-mod emptied;
 mod grouped;
 mod guarded;
 mod index;

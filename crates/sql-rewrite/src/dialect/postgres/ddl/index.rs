@@ -1,9 +1,13 @@
 //! `CREATE INDEX`
 
-use sqlparser::ast::{CreateIndex, Expr, IndexColumn, IndexType, ObjectName, Statement};
+use sqlparser::ast::{
+    CreateIndex, Expr, IndexColumn, IndexType, ObjectName, OrderByExpr, OrderByOptions, Statement,
+    Value,
+};
 
-use super::{constraint, emptied, find_known, pass, put_schema, refusal, subject_of, written};
-use crate::dialect::postgres::names::split;
+use super::{constraint, find_known, pass, put_schema, refusal, subject_of, written};
+use crate::dialect::marks;
+use crate::dialect::postgres::names::{quoted, split};
 use crate::schema::views::View;
 use crate::{Mode, Plan, Refusal, Schema, Table};
 
@@ -44,7 +48,7 @@ pub(super) fn plan(create: &CreateIndex, schema: &Schema) -> Result<Plan, Refusa
         anew.columns.clone_from(&create.columns);
     }
     if anew.columns.is_empty() {
-        anew = emptied::make(create, &view, table, schema)?;
+        make_empty(&mut anew, create, &view, table)?;
     } else if create.name.is_none() && anew.columns.len() < create.columns.len() {
         return Err(other_name(table));
     }
@@ -78,7 +82,7 @@ fn kept(
 }
 
 /// Whether an index is of a kind that finds equal bytes.
-pub(super) fn is_sorted(create: &CreateIndex) -> bool {
+fn is_sorted(create: &CreateIndex) -> bool {
     matches!(
         create.using,
         None | Some(IndexType::BTree | IndexType::Hash)
@@ -119,8 +123,49 @@ fn is_pattern(class: &ObjectName) -> bool {
     PATTERN_CLASSES.contains(&name.as_str())
 }
 
+/// An index of which nothing is left is made without entries, under its name: statements that
+/// rename or drop it find it, and an index says nothing about the answers of queries.
+fn make_empty(
+    anew: &mut CreateIndex,
+    create: &CreateIndex,
+    view: &View<'_>,
+    table: &Table,
+) -> Result<(), Refusal> {
+    let is_column = |column: &&IndexColumn| view.column(&column.column.expr).is_some();
+    let mut columns: Vec<IndexColumn> = create.columns.iter().filter(is_column).cloned().collect();
+    let has_others = columns.len() < create.columns.len() || !create.include.is_empty();
+    if create.name.is_none() && has_others {
+        return Err(other_name(table));
+    }
+    if columns.is_empty() {
+        let own = table.columns.iter().find(|own| own.protected.is_some());
+        columns.extend(own.map(|own| IndexColumn {
+            column: OrderByExpr {
+                expr: Expr::Identifier(quoted(&own.name)),
+                options: OrderByOptions::default(),
+                with_fill: None,
+            },
+            operator_class: None,
+        }));
+    }
+    for column in &mut columns {
+        column.operator_class = None;
+    }
+    if !is_sorted(create) {
+        anew.using = None;
+        anew.with.retain(marks::is_tablespace);
+    }
+    *anew = CreateIndex {
+        columns,
+        include: Vec::new(),
+        predicate: Some(Expr::value(Value::Boolean(false))),
+        ..anew.clone()
+    };
+    Ok(())
+}
+
 /// The server makes the name of an index from its columns.
-pub(super) fn other_name(table: &Table) -> Refusal {
+fn other_name(table: &Table) -> Refusal {
     refusal(
         &format!("protected table {}.{}", table.schema, table.name),
         "an index without a name, of which columns are left out, would get another name than usual",
