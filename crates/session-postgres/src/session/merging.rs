@@ -24,6 +24,27 @@ pub(super) struct Run {
     pub rows: [Changed; 1],
 }
 
+/// Checks that what the finisher answers can be written.
+fn check_columns(
+    plan: &TextPlan,
+    merge: &FinisherMerge,
+    fields: &[backend::Field],
+) -> Result<(), StatementError> {
+    let clauses = merge.clauses.iter();
+    let mut columns = clauses.flat_map(|clause| &clause.values.columns);
+    columns.try_for_each(|column| match column {
+        InsertedColumn::Sealed(answer, id) => {
+            let field = fields.get(*answer).ok_or_else(unasked)?;
+            check_type(plan, *id, field.type_oid).map(drop)
+        }
+        InsertedColumn::Plain(answer) => {
+            let field = fields.get(*answer).ok_or_else(unasked)?;
+            array_type(field.type_oid).map(drop)
+        }
+        InsertedColumn::Default(..) => Ok(()),
+    })
+}
+
 /// What is to be done: rows to update and to delete in the order of the finisher's answer, then
 /// those to insert. None: it would take more than so many bytes.
 ///
@@ -37,21 +58,7 @@ pub(super) fn read_merged(
     (context, bytes_max): (&TextContext, usize),
 ) -> Result<Option<Vec<Run>>, StatementError> {
     let fields = backend::read_row_description(&rows.row_description).map_err(|_| unasked())?;
-    let mut columns = merge
-        .clauses
-        .iter()
-        .flat_map(|clause| &clause.values.columns);
-    columns.try_for_each(|column| match column {
-        InsertedColumn::Sealed(answer, id) => {
-            let field = fields.get(*answer).ok_or_else(unasked)?;
-            check_type(plan, *id, field.type_oid).map(drop)
-        }
-        InsertedColumn::Plain(answer) => {
-            let field = fields.get(*answer).ok_or_else(unasked)?;
-            array_type(field.type_oid).map(drop)
-        }
-        InsertedColumn::Default(..) => Ok(()),
-    })?;
+    check_columns(plan, merge, &fields)?;
     let mut located: Vec<(usize, Vec<Changed>)> = Vec::new();
     let mut written = HashSet::new();
     let mut is_inserting = vec![false; merge.clauses.len()];

@@ -199,8 +199,9 @@ impl<'s> Inserted<'s> {
         Ok(())
     }
 
-    /// Refuses a value of a row that may read the columns of this row: in these servers a name there
-    /// means what the column has got so far, and a protected one has it in clear in the finisher.
+    /// Refuses a value of a row that may read the columns of this row: in these servers a name
+    /// there means what the column has got so far, and a protected one has it in clear in the
+    /// finisher.
     fn check_cell(&self, index: usize, cell: &Expr, schema: &Schema) -> Result<(), Refusal> {
         let column = &self.table.columns[index];
         let is_query = column.protected.is_some() && matches!(cell, Expr::Subquery(_));
