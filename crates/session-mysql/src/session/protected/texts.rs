@@ -182,7 +182,7 @@ pub(super) fn decide(
 }
 
 /// The statements that a plan sends. None: it is none that is carried out here.
-fn statements(plan: &Plan) -> Option<Vec<&Translated>> {
+pub(super) fn statements(plan: &Plan) -> Option<Vec<&Translated>> {
     Some(match plan {
         Plan::One(translated, _) => vec![translated],
         Plan::ReadModifyWrite(modify) => vec![&modify.read, &modify.write],

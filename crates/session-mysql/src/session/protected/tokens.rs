@@ -15,7 +15,7 @@ use std::sync::Arc;
 use column_value::Collation;
 use session_core::plans::TextPlan;
 use session_core::{KeylessText, Loaded, StatementError, TEXTS_MAX};
-use sql_plan::{Form, Hole, Plan, Source, Translated};
+use sql_plan::{Form, Hole, Source};
 use sql_rewrite::mysql::MySql;
 use sql_rewrite::{ProtectedColumn, Schema, SchemaError};
 use wire_mysql::row::TextRow;
@@ -23,6 +23,7 @@ use zeroize::Zeroizing;
 
 use super::fill::{self, Bound, Values};
 use super::settings::Settings;
+use super::texts::statements;
 use super::{Pending, Protected, Reach, Work};
 use crate::finisher::{FinisherAnswer, FinisherKind, FinisherRequest, FinisherStatement};
 use crate::refusal::Refusal;
@@ -131,7 +132,11 @@ fn note_keyless(
     if !plan.loaded.schema.has_tokens() {
         return;
     }
-    let parts = plan.planned.iter().flat_map(|one| parts(&one.plan));
+    let parts = plan
+        .planned
+        .iter()
+        .filter_map(|one| statements(&one.plan))
+        .flatten();
     for hole in parts.flat_map(|part| &part.holes) {
         // What else is wrong with a value is said where it is filled in.
         if let Err(StatementError {
@@ -167,22 +172,6 @@ pub(super) fn check_finisher(schema: &mut Schema) {
         })
         .collect();
     schema.unfit.extend(errors);
-}
-
-/// What the server gets for a plan.
-fn parts(plan: &Plan) -> Vec<&Translated> {
-    match plan {
-        Plan::One(translated, _) => vec![translated],
-        Plan::ReadModifyWrite(modify) => vec![&modify.read, &modify.write],
-        Plan::Finish(finish) => vec![&finish.fetch],
-        Plan::FinisherTables(query) => {
-            let fetched = query.tables.iter().flat_map(|table| &table.fetch);
-            let written = query.write.iter().map(|write| &write.write);
-            let inserted = query.insert.iter().map(|insert| &insert.write);
-            fetched.chain(written).chain(inserted).collect()
-        }
-        _ => Vec::new(),
-    }
 }
 
 fn filled(
