@@ -428,3 +428,33 @@ fn a_case_may_have_more_arms_than_the_server_returns_columns() {
     let row = client.query_one(&query, &[]).expect("counted");
     assert_eq!(row.get::<_, i64>(0), 1700);
 }
+
+/// Neither the proxy nor the finisher has the function by which users cast values of PostgreSQL's
+/// own types, so a cast is refused that may mean it.
+#[test]
+fn casts_of_users_are_refused_and_not_left_out() {
+    let Some(setup) = start() else { return };
+    let mut client = setup.connect();
+    let casts = [
+        "SELECT made::text::date FROM item ORDER BY price",
+        "SELECT length((price * 2)::text) FROM item ORDER BY round(price)",
+    ];
+    for made in [
+        "CREATE FUNCTION to_day(text) RETURNS date LANGUAGE sql AS 'SELECT make_date(1, 1, 1)'",
+        "CREATE CAST (text AS date) WITH FUNCTION to_day(text)",
+    ] {
+        client.batch_execute(made).expect(made);
+    }
+    for text in casts {
+        let error = answer(&mut client, text).expect_err(text);
+        assert_eq!(code(&error), "0A000", "{text}: {error}");
+    }
+    let constant = "SELECT name FROM item WHERE made = '2003-01-02'::date AND round(price) > 1";
+    assert_eq!(answer(&mut client, constant).expect(constant), ["CANARY3"]);
+    client
+        .batch_execute("DROP CAST (text AS date)")
+        .expect("dropped");
+    for text in casts {
+        assert_eq!(answer(&mut client, text).expect(text).len(), 5, "{text}");
+    }
+}

@@ -19,17 +19,29 @@ fn pipeline(session: &mut Session, statements: &[&str]) -> Answer {
     session.say(&messages)
 }
 
+/// A plain twin of `item`, a table with a key that is checked at the end, and a function that
+/// writes to it.
+fn make_twin(client: &mut Client) {
+    let twin = "CREATE TABLE twin (id integer, name text, price numeric(10,2), made date); \
+                INSERT INTO twin SELECT id, 'a', id + 0.5, make_date(2000 + id, 1, 2) \
+                FROM generate_series(1, 5) id; CREATE TABLE parent (id integer PRIMARY KEY); \
+                CREATE TABLE child (id integer REFERENCES parent DEFERRABLE INITIALLY DEFERRED)";
+    client.batch_execute(twin).expect("made");
+    client
+        .batch_execute(
+            "CREATE FUNCTION add_child(integer) RETURNS integer LANGUAGE sql AS \
+             'INSERT INTO child SELECT NULL RETURNING $1'",
+        )
+        .expect("a function");
+}
+
 #[test]
 fn a_pipeline_leaves_nothing_if_its_last_query_fails() {
     let Some(setup) = start_with("max_finish_bytes = 1000000\n") else {
         return;
     };
     let mut client = setup.connect();
-    let twin = "CREATE TABLE twin (id integer, name text, price numeric(10,2), made date); \
-                INSERT INTO twin SELECT id, 'a', id + 0.5, make_date(2000 + id, 1, 2) \
-                FROM generate_series(1, 5) id; CREATE TABLE parent (id integer PRIMARY KEY); \
-                CREATE TABLE child (id integer REFERENCES parent DEFERRABLE INITIALLY DEFERRED)";
-    client.batch_execute(twin).expect("made");
+    make_twin(&mut client);
     let mut session = Session::connect(setup.proxy.address.port());
     let insert = "INSERT INTO item (id, name) VALUES (77, 'new')";
     let update = "UPDATE item SET price = round(price) + 10 WHERE extract(year FROM made) < 2003";
@@ -42,6 +54,14 @@ fn a_pipeline_leaves_nothing_if_its_last_query_fails() {
         (vec![insert, by_zero, "SELECT 1"], "22012"),
         (vec!["BEGIN", "COMMIT", insert, by_zero], "22012"),
         (vec!["INSERT INTO child VALUES (1)", by_zero], "22012"),
+        (
+            vec!["SELECT add_child(id), 1 / (price - 3.5) FROM item ORDER BY price"],
+            "22012",
+        ),
+        (
+            vec!["SELECT add_child(id), price FROM item ORDER BY price", own],
+            "22012",
+        ),
     ] {
         let left = |client: &mut Client, table: &str| {
             let sql = format!(
@@ -93,6 +113,47 @@ fn put_portal(name: &str, text: &str, rows_max: i32, out: &mut Vec<u8>) {
     }
 }
 
+/// Words like the name of a portal elsewhere are no names of portals.
+fn pass_words_of_no_portal(session: &mut Session) {
+    let mut messages = Vec::new();
+    for sql in [
+        "SELECT 1 AS close, 'mine' AS mine",
+        "/* CLOSE mine */ SELECT 1",
+        "MOVE 0 IN other",
+    ] {
+        assert_eq!(session.query("BEGIN").code, "");
+        session.query("DECLARE other CURSOR FOR SELECT 1");
+        messages.clear();
+        put_portal("mine", "SELECT upper(name) FROM item", 1, &mut messages);
+        messages.extend_from_slice(SYNC);
+        assert_eq!(session.say(&messages).code, "");
+        assert_eq!(session.query(sql).code, "", "{sql}");
+        session.query("ROLLBACK");
+    }
+}
+
+/// CLOSE ALL closes portals, too: those with rows, and those that were not executed.
+fn close_all(session: &mut Session) {
+    let mut messages = Vec::new();
+    for table in ["item", "pg_class"] {
+        for rows_max in [0, 1] {
+            assert_eq!(session.query("BEGIN").code, "");
+            messages.clear();
+            let text = format!("SELECT upper(name) FROM {table}")
+                .replace("upper(name) FROM pg_class", "upper(relname) FROM pg_class");
+            put_portal("mine", &text, rows_max, &mut messages);
+            messages.extend_from_slice(SYNC);
+            assert_eq!(session.say(&messages).code, "");
+            assert_eq!(session.query("CLOSE ALL").code, "");
+            messages.clear();
+            write_execute(b"mine", 1, &mut messages);
+            messages.extend_from_slice(SYNC);
+            assert_eq!(session.say(&messages).code, "34000", "{table}, {rows_max}");
+            session.query("ROLLBACK");
+        }
+    }
+}
+
 #[test]
 fn portals_with_rows_are_counted_and_are_no_cursors() {
     let Some(setup) = start_with("max_finish_bytes = 1000000\n") else {
@@ -136,6 +197,8 @@ fn portals_with_rows_are_counted_and_are_no_cursors() {
         assert_eq!(told.code, "0A000", "{sql}: {told:?}");
         session.query("ROLLBACK");
     }
+    pass_words_of_no_portal(&mut session);
+    close_all(&mut session);
     // A portal outlives the statement without a name, which a simple query drops.
     assert_eq!(session.query("BEGIN").code, "");
     messages.clear();
@@ -161,6 +224,9 @@ fn what_needs_a_block_is_refused_beside_steps_in_a_text_without_one() {
     let mut client = setup.connect();
     for first in [
         "LOCK TABLE item",
+        "LOCK/**/TABLE item",
+        "SET /* of the block */ LOCAL statement_timeout TO 10000",
+        "DECLARE c CURSOR FOR WITH hold AS (SELECT 1) SELECT * FROM hold",
         "SET LOCAL statement_timeout TO 10000",
         "DECLARE c CURSOR FOR SELECT 1",
     ] {

@@ -155,3 +155,64 @@ fn a_function_does_not_see_the_rows_of_its_own_statement() {
     let left = "SELECT min(v), max(v), count(DISTINCT st) FROM w";
     assert_eq!(answer(&mut client, left).expect(left), ["4|4|1"]);
 }
+
+/// Triggers of statements fire once for each statement, also for one that finds no row: where the
+/// proxy computes (by a unique key, and without one), and where the finisher does.
+#[test]
+fn triggers_of_statements_fire_once_and_without_rows() {
+    let Some(setup) = start() else { return };
+    let mut direct = setup.server.connect();
+    let mut client = setup.connect();
+    client
+        .batch_execute(
+            "CREATE TABLE plain_item (id integer PRIMARY KEY, name text, price numeric(10,2)); \
+             INSERT INTO plain_item SELECT i, 'x' || i, i + 0.5 FROM generate_series(1, 5) i",
+        )
+        .expect("a twin");
+    for made in [
+        "CREATE TABLE fired (of text, n integer DEFAULT 1)",
+        "CREATE FUNCTION fires() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO fired \
+         VALUES (TG_TABLE_NAME); RETURN NULL; END'",
+        "CREATE TRIGGER fires AFTER UPDATE ON item EXECUTE FUNCTION fires()",
+        "CREATE TRIGGER fires AFTER UPDATE ON plain_item EXECUTE FUNCTION fires()",
+    ] {
+        direct.batch_execute(made).expect(made);
+    }
+    // What is dropped has the session read the whole schema again.
+    let mut client = setup.connect();
+    client
+        .batch_execute("CREATE TABLE other (); DROP TABLE other")
+        .expect("made");
+    for (update, fired) in [
+        ("UPDATE item SET price = price + 1 WHERE id = 3", 1),
+        ("UPDATE item SET price = price + 1 WHERE id = 300", 1),
+        ("UPDATE item SET price = price + 1 WHERE id > 300", 1),
+        ("UPDATE item SET price = price + 1 WHERE id > 2", 1),
+        ("UPDATE item SET price = round(price) WHERE id > 300", 1),
+        (
+            "UPDATE item SET price = price + 1 WHERE id = 300; UPDATE item SET price = price + 1 \
+             WHERE id > 300 RETURNING id",
+            2,
+        ),
+    ] {
+        let mut given = Vec::new();
+        for table in ["item", "plain_item"] {
+            let update = update.replace("item", table);
+            let mut own = answer(&mut client, &update).expect(&update);
+            if !update.contains(';') {
+                own.push(client.execute(&update, &[]).expect(&update).to_string());
+            }
+            let left = format!("SELECT sum(price) FROM {table}");
+            own.extend(answer(&mut client, &left).expect(&left));
+            let count = format!("DELETE FROM fired WHERE of = '{table}' RETURNING n");
+            let times = match update.contains(';') {
+                true => fired,
+                false => 2 * fired,
+            };
+            let count = direct.query(&count, &[]).expect("counted").len();
+            assert_eq!(count, times, "{update}");
+            given.push(own);
+        }
+        assert_eq!(given[0], given[1], "{update}");
+    }
+}

@@ -20,12 +20,14 @@ mod inline;
 mod lacking;
 mod locks;
 mod mention;
+mod reading;
 mod sampled;
 mod schema;
 mod spread;
 mod statement;
 pub mod suggest;
 mod type_limits;
+mod user_casts;
 mod uses;
 mod verify;
 mod walk;
@@ -35,8 +37,9 @@ pub use describe::describe;
 pub use dialect::Dialect;
 pub use dialect::mysql;
 pub use dialect::postgres::finisher::unknown_to_finisher;
+pub use dialect::postgres::leading::{is_copy, needs_block};
 pub use dialect::postgres::names::NAME_SIZE_MAX;
-pub use dialect::postgres::objects::{Objects, may_fetch, may_name_objects};
+pub use dialect::postgres::objects::{Objects, may_fetch, may_name_objects, scrolled};
 pub use dialect::postgres::{catalogue, ddl};
 pub use schema::{
     ASKED, ASKED_OF_CHANGED, Answer, CHECKED, CatalogueFacts, Column, ColumnCheck, ColumnChecks,

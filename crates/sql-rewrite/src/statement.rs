@@ -14,7 +14,7 @@ use crate::finisher::{inserts, merges};
 use crate::mention::Mentions;
 use crate::{
     Dialect, Effects, Objects, Plan, Planned, Refusal, Schema, TransactionEffect, Translated,
-    finish, finisher, guard, increment, inline, lacking, locks, verify,
+    finish, finisher, guard, increment, inline, lacking, locks, reading, verify,
 };
 use sql_plan::{refuse, unsupported};
 
@@ -315,10 +315,11 @@ impl Before {
 pub(crate) fn of_statement(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
     let statement = &*schema.dialect.spelled(statement, schema);
     lacking::check(statement, schema)?;
-    let plan = planned(statement, schema)?;
+    let mut plan = planned(statement, schema)?;
     if !has_rows(statement) {
         return Ok(plan);
     }
+    note_writes(&mut plan, statement, schema);
     match (verify::check(&plan, schema), statement, &plan) {
         (Ok(()), ..) => Ok(plan),
         // What the proxy may not compute from a value that went in clear, the finisher may: it
@@ -326,11 +327,27 @@ pub(crate) fn of_statement(statement: &Statement, schema: &Schema) -> Result<Pla
         (Err(doubt), Statement::Query(query), Plan::Finish(_))
             if schema.has_finisher() && !schema.dialect.leaves_all_to_the_server() =>
         {
-            let plan = finisher::of_query(query, schema).map_err(|_| doubt)?;
+            let mut plan = finisher::of_query(query, schema).map_err(|_| doubt)?;
+            note_writes(&mut plan, statement, schema);
             verify::check(&plan, schema)?;
             Ok(plan)
         }
         (Err(doubt), ..) => Err(doubt.into()),
+    }
+}
+
+/// Notes that the fetch of a query which the proxy finishes may write, by a function of users.
+fn note_writes(plan: &mut Plan, statement: &Statement, schema: &Schema) {
+    let effects = match plan {
+        Plan::Finish(finish) => &mut finish.effects,
+        Plan::Finisher(query) => &mut query.effects,
+        _ => return,
+    };
+    if let Statement::Query(query) = statement
+        && !schema.dialect.leaves_all_to_the_server()
+        && !reading::only_reads(query, schema)
+    {
+        effects.forgets_locks = true;
     }
 }
 

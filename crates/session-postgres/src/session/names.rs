@@ -91,6 +91,12 @@ impl<T> Names<T> {
         .map(|(_, thing)| thing)
     }
 
+    /// Removes the items of which this does not hold.
+    pub(super) fn retain(&mut self, is_kept: impl Fn(&T) -> bool) {
+        self.unnamed.take_if(|(_, thing)| !is_kept(thing));
+        self.named.retain(|_, (_, thing)| is_kept(thing));
+    }
+
     /// Removes the named items and returns them.
     pub(super) fn take_named(&mut self) -> impl Iterator<Item = (Box<[u8]>, T)> + use<T> {
         let named = std::mem::take(&mut self.named).into_iter();

@@ -18,7 +18,7 @@ use session_core::counters::add;
 use session_core::plans::TextPlan;
 use session_core::{Announced, Database, LockedRows, Protection, StatementError, Watch};
 use sql_plan::{Output, TransactionEffect};
-use sql_rewrite::may_fetch;
+use sql_rewrite::{may_fetch, scrolled};
 use sqlstate::SqlState;
 use wire_postgres::backend::{self, Failure};
 use wire_postgres::frontend::{self, Bind, Execute, Parse, Target};
@@ -255,8 +255,13 @@ impl Protected {
             portal.statement.plan.takes_steps()
                 && !matches!(portal.state, PortalState::Bound { .. })
         });
+        let mut answered = answered.peekable();
+        if answered.peek().is_none() {
+            return Ok(());
+        }
+        let scrolled = scrolled(text);
         let mut names = answered.map(|(name, _)| String::from_utf8_lossy(name));
-        match names.find(|name| names_portal(text, name)) {
+        match names.find(|name| scrolled.iter().any(|own| own == name)) {
             None => Ok(()),
             Some(name) => {
                 let message = format!(
@@ -462,16 +467,4 @@ impl Protected {
             self.settings.end_transaction();
         }
     }
-}
-
-/// Whether a text moves or closes a portal of this name.
-fn names_portal(text: &str, name: &str) -> bool {
-    let is_of_name = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '$';
-    let words = || text.split(|letter| !is_of_name(letter));
-    let has = |own: &str| words().any(|word| word.eq_ignore_ascii_case(own));
-    let is_named = match name.chars().all(is_of_name) {
-        true => has(name),
-        false => text.contains(&name.replace('"', "\"\"")),
-    };
-    is_named && ["fetch", "move", "close"].into_iter().any(has)
 }

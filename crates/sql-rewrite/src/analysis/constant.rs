@@ -9,7 +9,7 @@ use sqlparser::ast::{
 };
 use sqlstate::SqlState;
 
-use crate::{Literal, ProtectedColumn, Purpose, Refusal, Source};
+use crate::{Literal, ProtectedColumn, Purpose, Refusal, Schema, Source, user_casts};
 use sql_plan::{refuse, unsupported};
 
 /// A constant or parameter, and the type that it is cast to, if any.
@@ -363,6 +363,15 @@ fn compares(operator: &BinaryOperator) -> bool {
         operator,
         B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq
     )
+}
+
+/// The type that a cast of a value gives.
+///
+/// # Errors
+/// The proxy does not know it, or users have defined casts.
+pub fn cast_type(data_type: &DataType, schema: &Schema) -> Result<LogicalType, Refusal> {
+    user_casts::check(schema)?;
+    logical_type(data_type).ok_or_else(|| unsupported(&format!("a cast to {data_type}")))
 }
 
 /// The logical type of a type in the tree; None: columns of the type cannot be protected.

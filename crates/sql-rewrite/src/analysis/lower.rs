@@ -115,8 +115,7 @@ impl Lowering<'_, '_> {
                 data_type,
                 format: None,
             } => {
-                let logical = constant::logical_type(data_type)
-                    .ok_or_else(|| unsupported(&format!("a cast to {data_type}")))?;
+                let logical = constant::cast_type(data_type, self.analysis.schema)?;
                 let (inner, _) = self.lower(expr, None)?;
                 Ok((Expression::Cast(Box::new(inner), logical), Some(logical)))
             }

@@ -8,6 +8,7 @@ pub(crate) mod extensions;
 pub(crate) mod finisher;
 pub(crate) mod forms;
 pub(crate) mod functions;
+pub(crate) mod leading;
 pub(crate) mod lexer;
 pub(crate) mod named_types;
 pub(crate) mod names;

@@ -494,10 +494,15 @@ impl Protected {
     }
 }
 
-/// Whether a statement is a query that the proxy answers: it leaves nothing to commit.
+/// Whether a statement is a query that the proxy answers, and whose fetch calls nothing that may
+/// write: it leaves nothing to commit.
 fn only_reads(plan: &TextPlan) -> bool {
     let own = plan.planned.first().map(|one| &one.plan);
-    matches!(own, Some(Plan::Finish(_) | Plan::Finisher(_))) && kept_at(plan, 0).is_none()
+    let is_query = matches!(
+        own,
+        Some(own @ (Plan::Finish(_) | Plan::Finisher(_))) if !own.effects().forgets_locks
+    );
+    is_query && kept_at(plan, 0).is_none()
 }
 
 /// Refuses a long name if the proxy cannot tell where the server truncates it: that depends on the

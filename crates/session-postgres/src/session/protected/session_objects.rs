@@ -7,6 +7,7 @@ use sql_rewrite::Objects;
 
 use super::{Outputs, Protected};
 use crate::session::cursors::Cursors;
+use crate::session::portals::{Portal, PortalState};
 use crate::session::prepared::ChangedBy;
 
 /// What SQL has declared, such as cursors, and how its transactions ended.
@@ -117,6 +118,13 @@ impl Protected {
                     self.objects.objects.note_effect(effect);
                 }
                 ObjectEffect::Closes(name) => {
+                    if name.is_none() {
+                        // It closes all portals. The server does not have these. Where it fails,
+                        // the transaction has failed, and with it what these read.
+                        let is_of_server =
+                            |portal: &Portal| matches!(portal.state, PortalState::Bound { .. });
+                        self.portals.retain(is_of_server);
+                    }
                     self.objects.closing.push_back(name.clone());
                     self.objects.objects.note_effect(effect);
                 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use session_core::plans::TextPlan;
 use session_core::{RowName, Statement, StatementError};
 use sql_plan::Plan;
+use sql_rewrite::{is_copy, needs_block};
 use sqlstate::SqlState;
 use wire_postgres::backend;
 use wire_postgres::frontend::{
@@ -167,11 +168,11 @@ impl Protected {
         text: &str,
         outputs: &mut Outputs<'_>,
     ) -> Result<(), End> {
-        let copies = plan.planned.iter().any(|one| {
-            let words = text[one.span.clone()].split_whitespace().next();
-            words.is_some_and(|word| word.eq_ignore_ascii_case("copy"))
-        });
-        if copies {
+        if plan
+            .planned
+            .iter()
+            .any(|one| is_copy(&text[one.span.clone()]))
+        {
             let message = "COPY beside a statement that the proxy computes for is not supported";
             let failure = StatementError::unsupported(message);
             let failure = failure.hint("Send the statements one by one.");
@@ -208,14 +209,12 @@ impl Protected {
             return Ok(());
         }
         let mut parts = plan.planned.iter().map(|one| &text[one.span.clone()]);
-        let Some(part) = parts.find(|part| needs_block(part)) else {
+        let Some(word) = parts.find_map(needs_block) else {
             return Ok(());
         };
-        let word = part.split_whitespace().next().unwrap_or_default();
         let message = format!(
-            "{} beside a statement that the proxy computes for, in one text without a transaction \
-             block, is not supported",
-            word.to_ascii_uppercase()
+            "{word} beside a statement that the proxy computes for, in one text without a \
+             transaction block, is not supported"
         );
         Err(StatementError::unsupported(message)
             .hint("Begin the text with BEGIN; end it with COMMIT."))
@@ -333,18 +332,6 @@ pub(super) fn of_query(plan: &Arc<TextPlan>) -> Statement {
         text: Box::default(),
         types: Box::default(),
         plan: Arc::clone(plan),
-    }
-}
-
-/// Whether a statement has its effect in a transaction block alone.
-fn needs_block(statement: &str) -> bool {
-    let words = statement.split_whitespace().map(str::to_ascii_uppercase);
-    let words: Vec<String> = words.collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    match words.as_slice() {
-        ["LOCK", ..] | ["SET", "LOCAL" | "TRANSACTION" | "CONSTRAINTS", ..] => true,
-        ["DECLARE", rest @ ..] => !rest.windows(2).any(|pair| pair == ["WITH", "HOLD"]),
-        _ => false,
     }
 }
 

@@ -225,16 +225,22 @@ impl Protected {
             index: step.changes.index,
             role: Role::Write,
         };
-        let all = at_all(&statement, at.index).filter(|_| left > 1);
+        // Triggers of statements fire without rows, too.
+        let fires_empty = left == 0 && fires_triggers(&statement, at.index);
+        let all = at_all(&statement, at.index).filter(|_| left > 1 || fires_empty);
         let all = all.map(|(place, columns)| {
             at = place;
             let elements = elements(&statement, &columns);
             step.changes.changed().map(|rows| [spread(rows, &elements)])
         });
         let all = all.transpose()?;
-        if all.is_some() {
+        if all.is_some() || fires_empty {
             left = 1;
         }
+        let none = [Changed {
+            locators: [None, None],
+            computed: Vec::new(),
+        }];
         let bind = step.bind.bind();
         let shape = Shape::of_portal(&statement.plan, at, bind.result_formats);
         if left > 0 || self.script.is_some() {
@@ -245,6 +251,7 @@ impl Protected {
                 portal: &step.portal,
                 rows: match &all {
                     Some(all) => all.as_slice(),
+                    None if fires_empty => none.as_slice(),
                     None => step.changes.changed()?,
                 },
                 bytes_max: step.changes.limits.bytes_max,
@@ -321,6 +328,12 @@ fn at_all(statement: &Statement, index: usize) -> Option<(ServerStatement, Vec<C
     let columns = modify.assignments.iter().map(|own| own.column);
     let role = Role::WriteAll;
     Some((ServerStatement { index, role }, columns.collect()))
+}
+
+/// Whether triggers may fire by a modification.
+fn fires_triggers(statement: &Statement, index: usize) -> bool {
+    let modify = modification(&statement.plan, index);
+    modify.is_some_and(|modify| modify.effects.forgets_locks)
 }
 
 /// The types of the sealed values of columns.

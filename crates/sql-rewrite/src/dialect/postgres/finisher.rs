@@ -23,7 +23,7 @@ use crate::dialect::marks;
 use crate::sampled::is_of_numbers;
 use crate::schema::TextSearch;
 use crate::walk;
-use crate::{Refusal, Schema};
+use crate::{Refusal, Schema, user_casts};
 use sql_plan::unsupported;
 
 use of_server::called;
@@ -104,6 +104,11 @@ pub(crate) fn is_of_a_row(function: &Function) -> bool {
         && function.filter.is_none()
         && function.within_group.is_empty()
         && !OF_ROWS.split_whitespace().any(|own| own == name)
+}
+
+/// Whether a name is that of a function which depends on its arguments alone.
+pub(crate) fn is_own_function(name: &ObjectName) -> bool {
+    builtin(name).is_some_and(|name| is_pure(&name))
 }
 
 /// Whether an expression is a constant, or made of nothing that depends on a row, so that the
@@ -308,7 +313,13 @@ impl Visitor for Check<'_> {
             Expr::AnyOp { compare_op, .. } | Expr::AllOp { compare_op, .. } => {
                 check_operator(self.schema, &compare_op.to_string())
             }
-            Expr::Cast { data_type, .. } => self.data_type(data_type),
+            Expr::Cast { data_type, .. } => self.data_type(data_type).and_then(|()| {
+                // A constant is read as the type, and is cast by nothing.
+                match Constant::of(expression)? {
+                    Some(_) => Ok(()),
+                    None => user_casts::check(self.schema),
+                }
+            }),
             Expr::TypedString(typed) => self.data_type(&typed.data_type),
             _ => Ok(()),
         })

@@ -13,6 +13,7 @@ use sqlparser::ast::{DataType, Declare, Ident, Statement};
 use sqlstate::SqlState;
 
 use crate::dialect::lexeme::{Lexeme, Part};
+use crate::dialect::postgres::lexer::lexemes;
 use crate::dialect::postgres::names::{cut, folded, quoted};
 use crate::dialect::postgres::parse::parse;
 use crate::{Effects, ObjectEffect, Output, Piece, Plan, Refusal, Template, Translated};
@@ -89,6 +90,28 @@ fn may_scroll(text: &str) -> bool {
 /// Whether a text may read from what it names: a cursor, or a portal of the protocol.
 pub fn may_fetch(text: &str) -> bool {
     has(text, b"fetch")
+}
+
+/// The cursors, or portals of the protocol, that statements of a text fetch from, move or close by
+/// their names.
+pub fn scrolled(text: &str) -> Vec<String> {
+    if !may_scroll(text) && !has(text, b"close") {
+        return Vec::new();
+    }
+    let lexemes = lexemes(text);
+    let parts = lexemes.split(|(lexeme, _)| *lexeme == Lexeme::Semicolon);
+    let named = parts.filter_map(|part| {
+        let (first, last) = (part.first()?, part.last()?);
+        let word = |(_, span): &(Lexeme, Range<usize>)| text[span.clone()].to_ascii_lowercase();
+        let verb = word(first);
+        let is_named = match verb.as_str() {
+            "fetch" | "move" => true,
+            "close" => word(last) != "all",
+            _ => false,
+        };
+        (is_named && part.len() > 1).then(|| name(text, last))
+    });
+    named.collect()
 }
 
 fn has(text: &str, word: &[u8]) -> bool {
@@ -457,7 +480,6 @@ fn one(text: String, outputs: Vec<Output>, effects: Effects) -> Plan {
 mod tests {
     use super::*;
     use crate::OutputKind;
-    use crate::dialect::postgres::lexer::lexemes;
 
     const OUTPUT: Output = Output::shown(OutputKind::Plain);
 
@@ -471,6 +493,21 @@ mod tests {
         assert_eq!(effects_of("DISCARD ALL"), all);
         for text in ["DISCARD PLANS", "discard sequences", "DISCARD TEMP"] {
             assert!(effects_of(text).is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_statements_that_move_or_close_name_a_portal() {
+        for (text, names) in [
+            ("FETCH 1 FROM Mine", &["mine"][..]),
+            ("MOVE ALL IN \"A b\"; select 1; close/**/c", &["A b", "c"]),
+            ("CLOSE ALL", &[]),
+            ("CLOSE \"all\"", &["\"all\""]),
+            ("SELECT close FROM mine WHERE fetch = 'mine'", &[]),
+            ("-- FETCH mine\nSELECT 1", &[]),
+        ] {
+            let names: Vec<_> = names.iter().map(|name| name.replace('"', "")).collect();
+            assert_eq!(scrolled(text), names, "{text}");
         }
     }
 

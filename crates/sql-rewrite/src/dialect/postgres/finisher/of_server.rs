@@ -98,6 +98,139 @@ const OF_SERVER: &[(&str, &str, &str)] = &[
     ("txid_current", "pg_catalog.txid_current()", "bigint"),
     ("user", "CURRENT_USER", "name"),
     ("version", "pg_catalog.version()", "text"),
+    // What a statement is told of the server once, it may be told again.
+    ("getpgusername", "pg_catalog.getpgusername()", "name"),
+    (
+        "pg_current_snapshot",
+        "pg_catalog.pg_current_snapshot()",
+        "pg_snapshot",
+    ),
+    (
+        "pg_current_wal_flush_lsn",
+        "pg_catalog.pg_current_wal_flush_lsn()",
+        "pg_lsn",
+    ),
+    (
+        "pg_current_wal_insert_lsn",
+        "pg_catalog.pg_current_wal_insert_lsn()",
+        "pg_lsn",
+    ),
+    (
+        "pg_current_wal_lsn",
+        "pg_catalog.pg_current_wal_lsn()",
+        "pg_lsn",
+    ),
+    (
+        "pg_current_xact_id_if_assigned",
+        "pg_catalog.pg_current_xact_id_if_assigned()",
+        "xid8",
+    ),
+    (
+        "pg_is_in_recovery",
+        "pg_catalog.pg_is_in_recovery()",
+        "boolean",
+    ),
+    (
+        "pg_jit_available",
+        "pg_catalog.pg_jit_available()",
+        "boolean",
+    ),
+    (
+        "pg_last_wal_receive_lsn",
+        "pg_catalog.pg_last_wal_receive_lsn()",
+        "pg_lsn",
+    ),
+    (
+        "pg_last_wal_replay_lsn",
+        "pg_catalog.pg_last_wal_replay_lsn()",
+        "pg_lsn",
+    ),
+    (
+        "pg_last_xact_replay_timestamp",
+        "pg_catalog.pg_last_xact_replay_timestamp()",
+        "timestamp with time zone",
+    ),
+    (
+        "pg_notification_queue_usage",
+        "pg_catalog.pg_notification_queue_usage()",
+        "double precision",
+    ),
+    (
+        "pg_replication_origin_session_is_setup",
+        "pg_catalog.pg_replication_origin_session_is_setup()",
+        "boolean",
+    ),
+    (
+        "pg_stat_get_bgwriter_buf_written_checkpoints",
+        "pg_catalog.pg_stat_get_bgwriter_buf_written_checkpoints()",
+        "bigint",
+    ),
+    (
+        "pg_stat_get_bgwriter_buf_written_clean",
+        "pg_catalog.pg_stat_get_bgwriter_buf_written_clean()",
+        "bigint",
+    ),
+    (
+        "pg_stat_get_bgwriter_maxwritten_clean",
+        "pg_catalog.pg_stat_get_bgwriter_maxwritten_clean()",
+        "bigint",
+    ),
+    (
+        "pg_stat_get_bgwriter_requested_checkpoints",
+        "pg_catalog.pg_stat_get_bgwriter_requested_checkpoints()",
+        "bigint",
+    ),
+    (
+        "pg_stat_get_bgwriter_stat_reset_time",
+        "pg_catalog.pg_stat_get_bgwriter_stat_reset_time()",
+        "timestamp with time zone",
+    ),
+    (
+        "pg_stat_get_bgwriter_timed_checkpoints",
+        "pg_catalog.pg_stat_get_bgwriter_timed_checkpoints()",
+        "bigint",
+    ),
+    (
+        "pg_stat_get_buf_alloc",
+        "pg_catalog.pg_stat_get_buf_alloc()",
+        "bigint",
+    ),
+    (
+        "pg_stat_get_buf_fsync_backend",
+        "pg_catalog.pg_stat_get_buf_fsync_backend()",
+        "bigint",
+    ),
+    (
+        "pg_stat_get_buf_written_backend",
+        "pg_catalog.pg_stat_get_buf_written_backend()",
+        "bigint",
+    ),
+    (
+        "pg_stat_get_checkpoint_sync_time",
+        "pg_catalog.pg_stat_get_checkpoint_sync_time()",
+        "double precision",
+    ),
+    (
+        "pg_stat_get_checkpoint_write_time",
+        "pg_catalog.pg_stat_get_checkpoint_write_time()",
+        "double precision",
+    ),
+    (
+        "pg_stat_get_snapshot_timestamp",
+        "pg_catalog.pg_stat_get_snapshot_timestamp()",
+        "timestamp with time zone",
+    ),
+    ("timeofday", "pg_catalog.timeofday()", "text"),
+    (
+        "txid_current_if_assigned",
+        "pg_catalog.txid_current_if_assigned()",
+        "bigint",
+    ),
+    (
+        "txid_current_snapshot",
+        "pg_catalog.txid_current_snapshot()",
+        "txid_snapshot",
+    ),
 ];
 
 /// What a query asks of the server's moment and session: names that [`of_server`] knows.

@@ -11,6 +11,8 @@
 /// operands of the server's own types may mean it where the server itself has one for them, too.
 /// Their fourth column is not NULL, and empty for operators of extensions whose types the finisher
 /// has.
+///
+/// Then `::` for each function by which users cast values of the server's own types to another one.
 pub(super) const FUNCTIONS: &str = "\
 SELECT o.oprname::pg_catalog.text, ''::pg_catalog.text,
        (o.oprleft OPERATOR(pg_catalog.<) '16384'::pg_catalog.oid
@@ -52,6 +54,13 @@ SELECT o.oprname::pg_catalog.text, ''::pg_catalog.text,
             THEN '' ELSE 'operator' END, o.oid
   FROM pg_catalog.pg_operator o
  WHERE o.oid OPERATOR(pg_catalog.>=) '16384'::pg_catalog.oid
+UNION ALL
+SELECT '::', '', 'true', '', c.oid
+  FROM pg_catalog.pg_cast c
+ WHERE c.oid OPERATOR(pg_catalog.>=) '16384'::pg_catalog.oid
+   AND c.castfunc OPERATOR(pg_catalog.>=) '16384'::pg_catalog.oid
+   AND c.castsource OPERATOR(pg_catalog.<) '16384'::pg_catalog.oid
+   AND c.casttarget OPERATOR(pg_catalog.<) '16384'::pg_catalog.oid
 UNION ALL
 SELECT p.proname::pg_catalog.text,
        CASE WHEN a.aggfnoid IS NULL THEN pg_catalog.pg_get_functiondef(p.oid)
