@@ -196,7 +196,8 @@ impl Connection {
         if statement.described.row_description.is_empty() {
             return Err(Failure::Query(StatementError::unsupported(NO_QUERY)));
         }
-        check_moments(&statement.described.parameter_types, execution)?;
+        let types = &statement.described.parameter_types;
+        check_moments(&request.query, types, execution)?;
         let rows = self.execute(&statement, execution).await?;
         Ok(FinisherAnswer::Rows(rows))
     }
@@ -213,7 +214,7 @@ impl Connection {
     }
 
     async fn prepare(&mut self, request: &FinisherRequest) -> Result<Statement, Failure> {
-        let may_freeze = moments::may_name(&request.query);
+        let may_freeze = moments::may_freeze(&request.query);
         let tells = self.own.order.is_some();
         if !may_freeze || tells {
             return self.prepare_checked(request, may_freeze).await;
@@ -403,19 +404,21 @@ impl Connection {
             }
             is_heard = true;
         }
-        failed.map_or(Ok(()), |error| Err(Failure::Query(error)))
+        failed.map_or(Ok(()), |error| {
+            Err(Failure::Query(moments::explained(error)))
+        })
     }
 }
 
 /// Refuses a parameter that is sent as text and may be the moment at which it is read.
-fn check_moments(types: &[u32], execution: &FinisherExecution) -> Result<(), Failure> {
+fn check_moments(query: &str, types: &[u32], execution: &FinisherExecution) -> Result<(), Failure> {
     let values = execution.formats.iter().zip(&execution.values);
     let texts = types
         .iter()
         .zip(values)
         .filter(|(_, (format, _))| **format == 0);
     let mut texts = texts.filter_map(|(own, (_, text))| Some((*own, text.as_deref()?)));
-    match texts.any(|(own, text)| moments::is_moment(own, text)) {
+    match texts.any(|(own, text)| moments::is_moment(query, own, text)) {
         true => Err(Failure::Query(moments::refusal())),
         false => Ok(()),
     }

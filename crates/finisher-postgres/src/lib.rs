@@ -28,6 +28,7 @@ mod error;
 mod extensions;
 mod finishers;
 mod lacking;
+mod moment_casts;
 mod moments;
 mod options;
 mod order;

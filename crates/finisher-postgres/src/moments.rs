@@ -7,13 +7,30 @@ use session_core::StatementError;
 use crate::tree::Tree;
 
 /// The words, as PostgreSQL's documentation has them ("Special Date/Time Inputs").
-const WORDS: [&str; 4] = ["now", "today", "tomorrow", "yesterday"];
+pub(crate) const WORDS: [&str; 4] = ["now", "today", "tomorrow", "yesterday"];
+
+/// What a text begins with that a cast refuses, so that the error shows why.
+pub(crate) const MARK: &str = "strongroom moment ";
 
 /// Dates, times, their ranges, and the arrays of each (`pg_type.dat`).
-const TYPES: [u32; 22] = [
+pub(crate) const TYPES: [u32; 22] = [
     1082, 1083, 1114, 1184, 1266, 1115, 1182, 1183, 1185, 1270, 3908, 3909, 3910, 3911, 3912, 3913,
     4533, 4534, 4535, 6152, 6153, 6155,
 ];
+
+/// What the names of functions have that read fields of texts as values of types.
+const FIELD_READERS: [&str; 5] = [
+    "to_record",
+    "populate_record",
+    "xmltable",
+    "json_table",
+    "json_value",
+];
+
+/// Whether a query may have such a constant, also one whose letters are escapes.
+pub(crate) fn may_freeze(query: &str) -> bool {
+    may_name(query) || query.contains('\\')
+}
 
 /// Whether a text may be such a constant, or have one in it.
 pub(crate) fn may_name(text: &str) -> bool {
@@ -23,9 +40,21 @@ pub(crate) fn may_name(text: &str) -> bool {
     words.any(|word| WORDS.iter().any(|own| word.eq_ignore_ascii_case(own)))
 }
 
-/// Whether a parameter of this type may be the moment.
-pub(crate) fn is_moment(type_oid: u32, text: &[u8]) -> bool {
-    TYPES.contains(&type_oid) && may_name(&String::from_utf8_lossy(text))
+/// Whether a parameter of this type may be the moment, or have it in it.
+pub(crate) fn is_moment(query: &str, type_oid: u32, text: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(text);
+    match TYPES.contains(&type_oid) {
+        true => may_name(&text),
+        false => reads_fields(query) && (may_name(&text) || text.contains("\\u")),
+    }
+}
+
+/// Whether a query may read dates and times from the fields of a JSON or XML text: by their input
+/// functions, without a cast.
+fn reads_fields(query: &str) -> bool {
+    let query = query.to_ascii_lowercase();
+    let mut readers = FIELD_READERS.iter();
+    readers.any(|own| query.contains(own))
 }
 
 /// Looks for such constants in a query, by its tree.
@@ -34,8 +63,18 @@ pub(crate) fn is_moment(type_oid: u32, text: &[u8]) -> bool {
 /// It has one, or its tree is not known.
 pub(crate) fn check(query: &str, tree: Option<&str>) -> Result<(), StatementError> {
     match tree.and_then(Tree::parse) {
-        Some(tree) if !has_moment(&tree, query) => Ok(()),
+        Some(tree) if !has_moment(&tree, query) && !(may_name(query) && reads_fields(query)) => {
+            Ok(())
+        }
         _ => Err(refusal()),
+    }
+}
+
+/// An error of a query, which may be that of a cast of a text with such a word.
+pub(crate) fn explained(error: StatementError) -> StatementError {
+    match error.message.contains(&format!("\"{MARK}")) {
+        true => refusal(),
+        false => error,
     }
 }
 
@@ -57,7 +96,13 @@ fn has_moment(tree: &Tree, query: &str) -> bool {
             let is_of_time = tree.word("consttype").parse::<u32>();
             let is_of_time = is_of_time.is_ok_and(|own| TYPES.contains(&own));
             let start = tree.word("location").parse().ok();
-            is_of_time && may_name(literal_at(query, start).unwrap_or(query))
+            let is_moment = match literal_at(query, start) {
+                Some((literal, has_escapes)) => {
+                    may_name(literal) || has_escapes && spells_letters(literal)
+                }
+                None => may_name(query) || query.contains('\\'),
+            };
+            is_of_time && is_moment
         }
         Tree::Node(_, fields) => fields
             .iter()
@@ -65,17 +110,24 @@ fn has_moment(tree: &Tree, query: &str) -> bool {
     }
 }
 
-/// The literal that begins somewhere in a query. None: it is of no form that is known.
-fn literal_at(query: &str, start: Option<usize>) -> Option<&str> {
+/// Whether escapes of a literal may stand for letters (`E'\x6eow'`).
+fn spells_letters(literal: &str) -> bool {
+    let is_code = |part: &str| part.starts_with(['0', '1', 'x', 'u', 'U']);
+    literal.split('\\').skip(1).any(is_code)
+}
+
+/// The literal that begins somewhere in a query, and whether it may have escapes. None: it is of no
+/// form that is known.
+fn literal_at(query: &str, start: Option<usize>) -> Option<(&str, bool)> {
     let rest = query.get(start?..)?;
-    let rest = rest.strip_prefix(['E', 'e']).unwrap_or(rest);
-    let inner = rest.strip_prefix('\'')?;
+    let escaped = rest.strip_prefix(['E', 'e']);
+    let inner = escaped.unwrap_or(rest).strip_prefix('\'')?;
     let mut from = 0;
     loop {
         let end = from + inner.get(from..)?.find('\'')?;
         match inner[end + 1..].starts_with('\'') {
             true => from = end + 2,
-            false => return Some(&inner[..end]),
+            false => return Some((&inner[..end], escaped.is_some())),
         }
     }
 }
@@ -103,8 +155,8 @@ mod tests {
     #[test]
     fn a_literal_ends_where_its_quote_does() {
         let query = "SELECT 'it''s now', E'x', 1";
-        assert_eq!(literal_at(query, Some(7)), Some("it''s now"));
-        assert_eq!(literal_at(query, Some(20)), Some("x"));
+        assert_eq!(literal_at(query, Some(7)), Some(("it''s now", false)));
+        assert_eq!(literal_at(query, Some(20)), Some(("x", true)));
         assert_eq!(literal_at(query, Some(26)), None);
         assert_eq!(literal_at(query, Some(99)), None);
     }

@@ -20,6 +20,7 @@ use crate::enums;
 use crate::error::FinisherError;
 use crate::extensions;
 use crate::lacking::Lacking;
+use crate::moment_casts;
 use crate::options::FinisherOptions;
 use crate::order::OrderCheck;
 use crate::walls;
@@ -330,6 +331,7 @@ impl Running {
         walls::create_database(&mut owner, &name, kind).await?;
         let mut owner = connect(&self.socket, &walls::owner_parameters(&name)).await?;
         walls::wall_in(&mut owner).await?;
+        moment_casts::create(&mut owner).await?;
         // Types of extensions make room for enumerations.
         let lacking = extensions::create(&mut owner, &name, kind).await?;
         enums::create(&mut owner, &kind.named_types).await?;

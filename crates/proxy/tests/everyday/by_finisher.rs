@@ -25,6 +25,21 @@ pub const STATEMENTS: &[&str] = &[
     "SELECT id FROM account WHERE day < 'Today' AND score + 1 > 2",
     "SELECT upper(note), date 'tomorrow' FROM account ## refused: 'tomorrow'",
     "SELECT upper(note), '{now,2001-01-01}'::timestamp[] FROM account ## refused: 'now'",
+    "SELECT upper(note), 'today'::text::date FROM account ## refused: 'now'",
+    "SELECT upper(note), ('n' || 'ow')::timestamptz < now() FROM account ## refused: 'now'",
+    "SELECT upper(note), E'\\x6eow'::timestamptz < now() FROM account ## refused: 'now'",
+    "SELECT upper(note), array_agg('NOW'::varchar)::timestamp[] FROM account GROUP BY 1 ## \
+     refused: 'now'",
+    "SELECT upper(note), ('[' || 'toda' || 'y,)')::daterange FROM account ## refused: 'now'",
+    "SELECT upper(note), x.d FROM account, json_to_recordset('[{\"d\": \"now\"}]') AS x(d \
+     timestamptz) ## refused: 'now'",
+    "SELECT id, day::text::date, substr(day::text, 1, 10)::timestamp, day::varchar::date FROM \
+     account WHERE upper(note) <> 'x' ORDER BY id",
+    "SELECT id, ('[' || day || ',)')::daterange, ARRAY[day::text, NULL]::date[], \
+     '{2001-01-02}'::text::date[] FROM account WHERE upper(note) <> 'x' ORDER BY id",
+    "SELECT id, (id || ':10')::char(9)::time, '2001-02-03 04:05:06.789'::text::timestamp(1) FROM \
+     account WHERE upper(note) <> 'x' AND id < 10 ORDER BY id",
+    "SELECT id FROM account WHERE (note || 'x')::date > '2001-01-01'",
     "SELECT upper(note) FROM account WHERE '[yesterday,]'::daterange @> day \
      ## refused: 'yesterday'",
     "SELECT id FROM account WHERE day + 0 < $1::date ## today",
@@ -45,6 +60,11 @@ pub const STATEMENTS: &[&str] = &[
     "SELECT count(*), CURRENT_TIMESTAMP(2) = now()::timestamptz(2), localtimestamp(0) = \
      LOCALTIMESTAMP::timestamp(0), CURRENT_TIME(3) = CURRENT_TIME::timetz(3) FROM account WHERE \
      score + 1 > -100",
+    "SELECT count(*), pg_is_in_recovery(), pg_last_wal_receive_lsn(), pg_current_wal_lsn() > \
+     '0/0', getpgusername() = CURRENT_USER, pg_current_snapshot() IS NULL, \
+     pg_stat_get_buf_alloc() >= 0, pg_last_xact_replay_timestamp(), \
+     txid_current_if_assigned() IS NULL, length(timeofday()) > 9 FROM account WHERE score + 1 > \
+     -100",
     "SELECT CURRENT_TIME(6) = CURRENT_TIME, LOCALTIME(1) = LOCALTIME::time(1) FROM account WHERE \
      score + 1 > 2 GROUP BY ()",
     "SELECT id FROM account WHERE day < clock_timestamp() AND score + 1 > 2 AND clock_timestamp() \
