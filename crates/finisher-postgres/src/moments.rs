@@ -63,7 +63,7 @@ fn reads_fields(query: &str) -> bool {
 /// It has one, or its tree is not known.
 pub(crate) fn check(query: &str, tree: Option<&str>) -> Result<(), StatementError> {
     match tree.and_then(Tree::parse) {
-        Some(tree) if !has_moment(&tree, query) && !(may_name(query) && reads_fields(query)) => {
+        Some(tree) if !(has_moment(&tree, query) || may_name(query) && reads_fields(query)) => {
             Ok(())
         }
         _ => Err(refusal()),
