@@ -10,7 +10,7 @@ use mysql::prelude::Queryable as _;
 use mysql::{Conn, Opts, OptsBuilder, Row};
 use sql_rewrite::mysql::MySql;
 use sql_rewrite::mysql::schema::{ASKED, build, check_rules};
-use sql_rewrite::{Answer, Schema, explain};
+use sql_rewrite::{Answer, Dialect, ProtectedColumn, Schema, explain};
 
 use super::rules_text;
 use super::server::DATABASE_URL;
@@ -150,6 +150,7 @@ pub fn check(parts: &Parts) -> anyhow::Result<ExitCode> {
             ));
         }
     }
+    told.extend(unguarded(parts, &schema));
     for ((database, table), why) in &schema.closed {
         told.push(format!("{database}.{table}: {why}"));
     }
@@ -163,6 +164,30 @@ pub fn check(parts: &Parts) -> anyhow::Result<ExitCode> {
         writeln!(output, "{line}")?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Tables with columns that no guard holds to sealed values, where the server keeps guards.
+fn unguarded(parts: &Parts, schema: &Schema) -> Vec<String> {
+    let keeps = matches!(schema.dialect, Dialect::MySql(own) if own.enforces_checks());
+    if !keeps || parts.proxy.as_ref().is_some_and(|proxy| !proxy.guard) {
+        return Vec::new();
+    }
+    let columns: Vec<_> = schema.unguarded_columns().collect();
+    let is_same = |one: &&ProtectedColumn, other: &&ProtectedColumn| {
+        (&one.schema, &one.table) == (&other.schema, &other.table)
+    };
+    let tables = columns.chunk_by(is_same).map(|own| {
+        let names: Vec<&str> = own.iter().map(|column| column.column.as_str()).collect();
+        format!(
+            "{}.{}: no guard refuses plaintext in {}. Tables that are created through the proxy \
+             have a guard; it leaves out columns of foreign keys with ON UPDATE CASCADE or SET \
+             NULL",
+            own[0].schema,
+            own[0].table,
+            names.join(", ")
+        )
+    });
+    tables.collect()
 }
 
 /// The schema for explanations, which is without tables where no server is named, and whether one

@@ -16,12 +16,13 @@ use std::sync::Arc;
 use column_value::Collation;
 use session_core::counters::add;
 use session_core::{Protection, StatementError};
-use wire_mysql::Capabilities;
+use sql_rewrite::mysql::several::Remaining;
 use wire_mysql::answer;
 use wire_mysql::capabilities::Status;
 use wire_mysql::column::Column;
 use wire_mysql::command::{Command, kind, write_text};
-use wire_mysql::packet::{self, Header};
+use wire_mysql::packet::Header;
+use wire_mysql::{Capabilities, Malformed};
 
 use super::answers::{Course, Due, Step, course};
 use super::check_sequence;
@@ -47,6 +48,7 @@ mod modifying;
 mod preparing;
 mod question;
 mod reply;
+mod sending;
 mod settings;
 mod statements;
 mod stepped;
@@ -67,6 +69,7 @@ use modifying::Modifying;
 use preparing::Preparing;
 use question::{Answered, Question};
 use reply::Reply;
+use sending::Sent;
 use settings::Settings;
 use statements::{Prepared, Statements};
 use tokens::Weighing;
@@ -78,6 +81,8 @@ use warnings::Told;
 #[derive(Debug)]
 pub(super) struct Pending {
     payload: Vec<u8>,
+    /// The command is the first of these statements, and has no payload.
+    remaining: Option<Remaining>,
     /// The number of the packet with which its answer begins.
     sequence: u8,
     /// How many questions for collation keys it has led to.
@@ -91,20 +96,41 @@ impl Pending {
         write_text(kind::QUERY, text, &mut payload);
         Self {
             payload,
+            remaining: None,
             sequence: 1,
             weighings: 0,
+        }
+    }
+
+    /// Of statements, from the first on, whose end is not known yet.
+    fn of_remaining(remaining: Remaining) -> Self {
+        Self {
+            payload: Vec::new(),
+            remaining: Some(remaining),
+            sequence: 1,
+            weighings: 0,
+        }
+    }
+
+    fn command(&self) -> Result<Command<'_>, Malformed> {
+        match &self.remaining {
+            Some(own) => Ok(Command::Query(own.rest())),
+            None => Command::read(&self.payload),
         }
     }
 }
 
 /// What the client has told the server, or the proxy, that holds for the session.
 #[derive(Debug, Default)]
-struct OfClient {
+pub(super) struct OfClient {
     /// It may have locked tables.
     has_locked_tables: bool,
     /// Whether it sends several statements in one text, by `COM_SET_OPTION`. None: as it said when
     /// it logged in.
     sends_several: Option<bool>,
+    /// How many bytes of its texts were looked at.
+    #[cfg(test)]
+    pub(super) looked_at: usize,
 }
 
 /// What the session waits for.
@@ -156,18 +182,17 @@ pub(super) struct Protected {
     work: Work,
     pending: Option<Pending>,
     told: Told,
-    client: OfClient,
+    pub(super) client: OfClient,
     /// A question to the finisher that nobody has taken yet.
     request: Option<Box<FinisherRequest>>,
     /// Rows of a bulk execution that follow the one for which the proxy computes.
     further: Option<Further>,
     /// What follows the statement that is carried out in its text, and the number of the packet
     /// with which the answer begins.
-    rest: Option<(Vec<u8>, u8)>,
+    rest: Option<(Remaining, u8)>,
     /// A text of several statements that is carried out.
     pub(super) several: Option<Several>,
-    /// The number of the server's next packet, where the proxy reads it.
-    server_sequence: u8,
+    sent: Sent,
 }
 
 /// The parts of a session that a command reaches.
@@ -194,7 +219,7 @@ impl Protected {
             further: None,
             rest: None,
             several: None,
-            server_sequence: 0,
+            sent: Sent::default(),
         })
     }
 
@@ -213,7 +238,7 @@ impl Protected {
     }
 
     /// What follows the statement that was begun, in its text.
-    pub(super) fn take_rest(&mut self) -> Option<(Vec<u8>, u8)> {
+    pub(super) fn take_rest(&mut self) -> Option<(Remaining, u8)> {
         self.rest.take()
     }
 
@@ -273,10 +298,26 @@ impl Protected {
     ) -> Result<(), Refusal> {
         self.pending = Some(Pending {
             payload: payload.to_vec(),
+            remaining: None,
             sequence,
             weighings: 0,
         });
-        self.advance(reach)
+        self.advance(reach)?;
+        self.answer_unsent(reach)
+    }
+
+    /// Begins the next of several statements.
+    ///
+    /// # Errors
+    /// The session cannot go on.
+    pub(super) fn next_of_several(
+        &mut self,
+        rest: Remaining,
+        reach: &mut Reach<'_>,
+    ) -> Result<(), Refusal> {
+        self.pending = Some(Pending::of_remaining(rest));
+        self.advance(reach)?;
+        self.answer_unsent(reach)
     }
 
     /// Goes on with the command that waits.
@@ -284,8 +325,7 @@ impl Protected {
         let Some(pending) = self.pending.take() else {
             return Ok(());
         };
-        let command = Command::read(&pending.payload)?;
-        if !needs_schema(&command) {
+        if !needs_schema(&pending.command()?) {
             return self.carry_out(&pending, reach);
         }
         match self.next_question() {
@@ -315,16 +355,21 @@ impl Protected {
         self.work = Work::Asking(Question::new(self.size_max()));
     }
 
-    fn send(&mut self, payload: impl FnOnce(&mut Vec<u8>), reach: &mut Reach<'_>) {
-        self.server_sequence = 0;
-        packet::write(&mut self.server_sequence, reach.to_server, payload);
-    }
-
     /// Takes a payload of the server that is the proxy's to read.
     ///
     /// # Errors
     /// The session cannot go on.
     pub(super) fn answer(
+        &mut self,
+        packet: (Header, &[u8]),
+        next_sequence: u8,
+        reach: &mut Reach<'_>,
+    ) -> Result<(), Refusal> {
+        self.take_answer(packet, next_sequence, reach)?;
+        self.answer_unsent(reach)
+    }
+
+    fn take_answer(
         &mut self,
         (header, payload): (Header, &[u8]),
         next_sequence: u8,
@@ -333,9 +378,9 @@ impl Protected {
         let packet = (header, payload);
         // A server that refuses a payload before it has all of it counts otherwise.
         if payload.first() != Some(&answer::ERR) {
-            check_sequence(header, self.server_sequence)?;
+            check_sequence(header, self.sent.next_sequence)?;
         }
-        self.server_sequence = next_sequence;
+        self.sent.next_sequence = next_sequence;
         let capabilities = reach.capabilities;
         match &mut self.work {
             Work::Nothing | Work::Passing(_) | Work::Weighing(_) => Ok(()),
@@ -416,9 +461,13 @@ impl Protected {
         };
         match (noted, &self.pending) {
             (Ok(()), _) => self.advance(reach),
-            (Err(_), Some(pending)) if is_way_out(&pending.payload) => {
+            (Err(_), Some(pending)) if is_way_out(pending) => {
                 let Some(pending) = self.pending.take() else {
                     return Ok(());
+                };
+                let pending = match &pending.remaining {
+                    Some(own) => Pending::of_text(own.rest()),
+                    None => pending,
                 };
                 self.settings = None;
                 self.pass(&pending, Passing::default(), reach);
@@ -439,7 +488,7 @@ impl Protected {
         if passing.changes_schema {
             self.shared().forget_all();
         }
-        self.send(|out| out.extend_from_slice(payload), reach);
+        self.send_as_it_came(|out| out.extend_from_slice(payload), reach);
         let first = payload.first().copied().unwrap_or_default();
         if let Course::Answer(step) = course(first) {
             reach.due.push_back(Due {
@@ -539,6 +588,6 @@ fn needs_schema(command: &Command<'_>) -> bool {
 }
 
 /// Whether a command passes where nothing can be known of the session.
-fn is_way_out(payload: &[u8]) -> bool {
-    matches!(Command::read(payload), Ok(Command::Query(text)) if texts::sets_names(text))
+fn is_way_out(pending: &Pending) -> bool {
+    matches!(pending.command(), Ok(Command::Query(text)) if texts::sets_names(text))
 }

@@ -1,6 +1,7 @@
 //! How a session with rules takes bytes: whole payloads, one command after the other.
 
-use wire_mysql::command::{kind, write_text};
+use sql_rewrite::mysql::several::Remaining;
+use wire_mysql::command::kind;
 use wire_mysql::packet::{Extent, Header};
 
 use super::answers::Step;
@@ -144,30 +145,28 @@ impl Session {
             let written = self.to_client.bytes.split_off(before);
             several.take(&written, self.capabilities, &mut self.to_client.bytes)?;
             let is_busy = protected.is_busy() || !self.due.is_empty();
-            let text = match is_busy {
+            let rest = match is_busy {
                 true => None,
                 false => several.next(),
             };
-            if is_busy || text.is_some() {
+            if is_busy || rest.is_some() {
                 protected.several = Some(several);
             }
-            let Some(text) = text else {
+            let Some(rest) = rest else {
                 break;
             };
             before = self.to_client.bytes.len();
-            self.begin_next(&text)?;
+            self.begin_next(rest)?;
         }
         Ok(())
     }
 
     /// Begins the next of several statements.
-    fn begin_next(&mut self, text: &[u8]) -> Result<(), Refusal> {
+    fn begin_next(&mut self, rest: Remaining) -> Result<(), Refusal> {
         let Some((protected, mut reach)) = self.ruled() else {
             return Ok(());
         };
-        let mut payload = Vec::with_capacity(text.len() + 1);
-        write_text(kind::QUERY, text, &mut payload);
-        protected.command(&payload, 1, &mut reach)?;
+        protected.next_of_several(rest, &mut reach)?;
         let rest = protected.take_rest().map(|(rest, _)| rest);
         if let Some(several) = &mut protected.several {
             several.begin(rest);

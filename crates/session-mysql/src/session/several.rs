@@ -2,6 +2,7 @@
 //! the one before is done: it is read with the settings and the schema that are valid then. The
 //! client gets the answers as those of one text.
 
+use sql_rewrite::mysql::several::Remaining;
 use wire_mysql::answer;
 use wire_mysql::capabilities::Status;
 use wire_mysql::packet::{HEADER_SIZE, Header, PIECE_SIZE_MAX};
@@ -14,7 +15,7 @@ use crate::refusal::Refusal;
 #[derive(Debug)]
 pub(super) struct Several {
     /// What follows the statement that is carried out. None: nothing.
-    rest: Option<Vec<u8>>,
+    rest: Option<Remaining>,
     step: Step,
     /// The number of the client's next packet.
     pub(super) sequence: u8,
@@ -27,7 +28,7 @@ pub(super) struct Several {
 
 impl Several {
     /// Of a text whose first answer is due.
-    pub(super) fn new(rest: Vec<u8>, sequence: u8) -> Self {
+    pub(super) fn new(rest: Remaining, sequence: u8) -> Self {
         Self {
             rest: Some(rest),
             step: Step::Result,
@@ -39,13 +40,13 @@ impl Several {
     }
 
     /// Notes what follows the statement that is begun.
-    pub(super) fn begin(&mut self, rest: Option<Vec<u8>>) {
+    pub(super) fn begin(&mut self, rest: Option<Remaining>) {
         self.rest = rest;
         self.step = Step::Result;
     }
 
     /// The statements that are to be carried out, once an answer is there. None: none is.
-    pub(super) fn next(&mut self) -> Option<Vec<u8>> {
+    pub(super) fn next(&mut self) -> Option<Remaining> {
         self.rest.take().filter(|_| !self.has_failed)
     }
 
@@ -60,7 +61,7 @@ impl Several {
         out: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
         self.held.extend_from_slice(bytes);
-        let held = std::mem::take(&mut self.held);
+        let mut held = std::mem::take(&mut self.held);
         let mut at = 0;
         while let Some(header) = Header::read(&held[at..]) {
             let end = at + HEADER_SIZE + header.length;
@@ -78,7 +79,8 @@ impl Several {
             }
             at = end;
         }
-        self.held = held[at..].to_vec();
+        held.drain(..at);
+        self.held = held;
         Ok(())
     }
 

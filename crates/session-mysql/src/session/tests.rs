@@ -14,6 +14,7 @@ mod files;
 mod logins;
 mod random;
 mod ruled;
+mod several;
 
 const NONCE: [u8; NONCE_SIZE] = *b"abcdefghijklmnopqrst";
 const SERVER: Capabilities = Capabilities::new(0x01ff_ffff, 0);

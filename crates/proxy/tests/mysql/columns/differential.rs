@@ -116,6 +116,33 @@ fn queries() -> Vec<Statement> {
             vec![Value::Int(4_242_424_201)],
         ),
         (
+            "SELECT id, name FROM person WHERE (number, id) IN ((4242424201, 1), (4242424202, 7), \
+             (NULL, 3)) ORDER BY id FOR UPDATE",
+            vec![],
+        ),
+        (
+            "SELECT id FROM person WHERE (id, number, born) IN ((?, ?, ?), (?, ?, ?)) ORDER BY id \
+             FOR UPDATE",
+            vec![
+                Value::Int(4),
+                Value::Int(4_242_424_204),
+                text("1977-07-17"),
+                text("2"),
+                text("4242424202"),
+                Value::NULL,
+            ],
+        ),
+        (
+            "SELECT id FROM person WHERE (number, whole) NOT IN ((4242424201, 8), (1, NULL)) \
+             ORDER BY id",
+            vec![],
+        ),
+        (
+            "SELECT p.id, c.kind FROM person p JOIN card c ON c.number = p.number WHERE \
+             (p.number, c.kind) IN ((c.number, 'abc'), (7, 'x'))",
+            vec![],
+        ),
+        (
             "SELECT name FROM person ORDER BY id LIMIT 2 FOR UPDATE NOWAIT",
             vec![],
         ),

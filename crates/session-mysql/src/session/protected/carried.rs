@@ -6,7 +6,7 @@ use session_core::StatementError;
 use session_core::plans::TextPlan;
 use sql_plan::Effects;
 use sql_rewrite::mysql::load::Load;
-use sql_rewrite::mysql::several;
+use sql_rewrite::mysql::several::Remaining;
 use sql_rewrite::mysql::shown::Described;
 use wire_mysql::Capabilities;
 use wire_mysql::command::{Command, Fetch, kind, write_text};
@@ -38,6 +38,10 @@ impl Protected {
         pending: &Pending,
         reach: &mut Reach<'_>,
     ) -> Result<(), Refusal> {
+        if let Some(remaining) = &pending.remaining {
+            self.first_query(remaining.clone(), reach);
+            return Ok(());
+        }
         match Command::read(&pending.payload)? {
             Command::Query(text) => self.query(text, pending, reach),
             Command::Prepare(text) => self.prepare(text, pending, reach),
@@ -96,7 +100,29 @@ impl Protected {
         }
     }
 
+    /// Carries out the first of several statements.
+    fn first_query(&mut self, mut remaining: Remaining, reach: &mut Reach<'_>) {
+        let text = match self.take_first(&mut remaining) {
+            Some(first) => {
+                self.rest = Some((remaining, 1));
+                first
+            }
+            None => remaining.rest().to_vec(),
+        };
+        self.query(&text, &Pending::of_text(&text), reach);
+    }
+
+    /// The first of several statements. None: there is one alone, or it is not known.
+    fn take_first(&self, remaining: &mut Remaining) -> Option<Vec<u8>> {
+        let (own, _) = self.settings.as_ref()?.own.as_ref().ok()?;
+        remaining.take_first(*own).map(<[u8]>::to_vec)
+    }
+
     fn query(&mut self, text: &[u8], pending: &Pending, reach: &mut Reach<'_>) {
+        #[cfg(test)]
+        {
+            self.client.looked_at += text.len();
+        }
         if texts::asks_for_warnings(text)
             && let Some(refused) = &self.told.refused
         {
@@ -127,7 +153,6 @@ impl Protected {
         match self.decide(text) {
             Err(error) => match self.first_of_several(text, reach) {
                 Some((first, rest)) => {
-                    let (first, rest) = (first.to_vec(), rest.to_vec());
                     self.rest = Some((rest, pending.sequence));
                     self.query(&first, &Pending::of_text(&first), reach);
                 }
@@ -251,16 +276,14 @@ impl Protected {
     }
 
     /// The first of several statements that the client may send in one text, and what follows it.
-    fn first_of_several<'t>(
-        &self,
-        text: &'t [u8],
-        reach: &Reach<'_>,
-    ) -> Option<(&'t [u8], &'t [u8])> {
+    fn first_of_several(&self, text: &[u8], reach: &Reach<'_>) -> Option<(Vec<u8>, Remaining)> {
         let by_login = reach.capabilities.has(Capabilities::MULTI_STATEMENTS);
-        let is_allowed = self.client.sends_several.unwrap_or(by_login);
-        let settings = self.settings.as_ref().filter(|_| is_allowed)?;
-        let (own, _) = settings.own.as_ref().ok()?;
-        several::first(text, *own)
+        if !self.client.sends_several.unwrap_or(by_login) {
+            return None;
+        }
+        let mut remaining = Remaining::of(text)?;
+        let first = self.take_first(&mut remaining)?;
+        Some((first, remaining))
     }
 
     /// Waits for the answer to a planned statement that has been sent, as a text or with bindings.

@@ -121,6 +121,15 @@ impl Protected {
         answer: FinisherAnswer,
         reach: &mut Reach<'_>,
     ) -> Result<(), Refusal> {
+        self.take_finished(answer, reach)?;
+        self.answer_unsent(reach)
+    }
+
+    fn take_finished(
+        &mut self,
+        answer: FinisherAnswer,
+        reach: &mut Reach<'_>,
+    ) -> Result<(), Refusal> {
         let work = std::mem::replace(&mut self.work, Work::Nothing);
         let mut filling = match work {
             Work::Filling(filling) => filling,

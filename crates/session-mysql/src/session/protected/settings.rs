@@ -10,7 +10,7 @@ use session_core::StatementError;
 pub(super) const QUESTION: &str = "\
     SELECT @@version, @@lower_case_table_names, @@sql_mode, CURRENT_USER(), DATABASE(), \
     @@character_set_client, @@character_set_connection, @@character_set_results, CURRENT_ROLE(), \
-    @@character_set_database LIMIT 1";
+    @@character_set_database, GREATEST(@@max_allowed_packet, @@net_buffer_length) LIMIT 1";
 
 /// How letters are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +77,8 @@ pub(super) struct Settings {
     /// Of files, where a statement does not say another one. None: it is not understood.
     pub(super) files: Option<Letters>,
     pub(super) database: Option<String>,
+    /// The server takes payloads that are shorter.
+    pub(super) packet_end: usize,
     /// Under what its schema is shared: it depends on account, database and how texts are read.
     pub(super) key: String,
 }
@@ -123,6 +125,11 @@ impl Settings {
                 },
             },
             files: text(9).and_then(Letters::of),
+            packet_end: match text(10) {
+                // A server of tests alone.
+                None => usize::MAX,
+                Some(size) => size.parse().unwrap_or(0),
+            },
             key: format!(
                 "{account:?}\n{}\n{read_as:?}\n{mode}",
                 database.as_deref().unwrap_or_default()

@@ -108,7 +108,7 @@ impl Protected {
         let Work::Loading(loading) = &mut self.work else {
             return Ok(0);
         };
-        let to_server = (&mut self.server_sequence, &mut *reach.to_server);
+        let to_server = (&mut self.sent.next_sequence, &mut *reach.to_server);
         let (size, taken) = loading.take_file(bytes, to_server)?;
         self.loaded(taken, reach);
         Ok(size)

@@ -266,6 +266,7 @@ impl Protected {
         let weighing = Weighing {
             pending: Pending {
                 payload: pending.payload.clone(),
+                remaining: None,
                 sequence: pending.sequence,
                 weighings: pending.weighings + 1,
             },

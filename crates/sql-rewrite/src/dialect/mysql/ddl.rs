@@ -14,6 +14,7 @@ use super::{MySql, names, schema::physical_type};
 use crate::{Effects, Mode, Piece, Plan, ProtectedColumn, Refusal, Schema, Template, Translated};
 use sql_plan::{refuse, unsupported};
 
+mod guards;
 mod keys;
 mod tokens;
 
@@ -64,7 +65,6 @@ fn of_create(create: &CreateTable, schema: &Schema, own: MySql) -> Result<Plan, 
         .with_hint("Foreign keys between protected and other tables are not supported yet."));
     }
     let mut create = create.clone();
-    let mut guards = Vec::new();
     for rule in &rules {
         let column = create.columns.iter_mut();
         let mut column = column.filter(|column| names::fold(&column.name) == rule.column);
@@ -75,8 +75,10 @@ fn of_create(create: &CreateTable, schema: &Schema, own: MySql) -> Result<Plan, 
             )));
         };
         seal(column, rule, schema)?;
-        guards.extend(guard_of(rule));
     }
+    let written = guards::written_by_keys(create.constraints.iter());
+    let guarded = rules.iter().filter(|rule| !written.contains(&rule.column));
+    let condition = guards::condition(guarded.copied());
     check_parts(&create, &rules, &database, schema, own)?;
     tokens::shorten_keys(&mut create, &rules);
     let mut text = create.to_string();
@@ -85,8 +87,11 @@ fn of_create(create: &CreateTable, schema: &Schema, own: MySql) -> Result<Plan, 
             "this form of CREATE TABLE cannot be sent on safely: it prints as another one",
         ));
     }
-    if own.enforces_checks() && !schema.leaves_guards_out && !guards.is_empty() {
-        text = with_guard(text, &table, &guards)?;
+    if let Some(condition) = condition
+        && own.enforces_checks()
+        && !schema.leaves_guards_out
+    {
+        text = guards::with_guard(text, &table, &condition)?;
     }
     Ok(sent_as(super::lexer::for_server(text, own)))
 }
@@ -140,41 +145,6 @@ fn check_parts(
         }
     }
     Ok(())
-}
-
-/// Adds the check with which the server itself refuses plaintext, as the last of the table's parts.
-fn with_guard(text: String, table: &str, guards: &[String]) -> Result<String, Refusal> {
-    let name = format!("strongroom_{table}");
-    if name.len() > 64 {
-        return Err(
-            refuse("the name of the table is too long for that of its guard")
-                .with_hint("Shorten it to 53 letters, or set guard = false below [proxy]."),
-        );
-    }
-    // The printer writes the parts in one pair of parentheses, the options behind them.
-    let mut depth = 0_usize;
-    let mut quote = None;
-    for (at, letter) in text.char_indices() {
-        match (quote, letter) {
-            (Some(own), letter) if letter == own => quote = None,
-            (Some(_), _) => {}
-            (None, '\'' | '`') => quote = Some(letter),
-            (None, '(') => depth += 1,
-            (None, ')') => {
-                depth -= 1;
-                if depth == 0 {
-                    let condition = guards.join(" AND ");
-                    return Ok(format!(
-                        "{}, CONSTRAINT `{name}` CHECK ({condition}){}",
-                        &text[..at],
-                        &text[at..]
-                    ));
-                }
-            }
-            _ => {}
-        }
-    }
-    Err(unsupported("CREATE TABLE of this form"))
 }
 
 fn check_form(create: &CreateTable) -> Result<(), Refusal> {
@@ -501,18 +471,4 @@ fn logical(declared: &DataType) -> Option<LogicalType> {
         }
         _ => return None,
     })
-}
-
-/// The condition that a column holds sealed values alone (docs/column-format.md): the first byte
-/// names the mode and the version of the keys. None: nothing tells such values from others.
-fn guard_of(rule: &ProtectedColumn) -> Option<String> {
-    let layout = rule.layout();
-    if layout.is_number() {
-        return None;
-    }
-    let (start, size) = (layout.mode.header(), layout.size_min());
-    let name = names::quote(&rule.column);
-    Some(format!(
-        "({name} IS NULL OR (LENGTH({name}) >= {size} AND LEFT({name}, 1) = X'{start:02X}'))"
-    ))
 }

@@ -204,7 +204,7 @@ fn without_guards(
 ) -> String {
     let tables = schema.tables.values().filter(|table| table.is_protected());
     let mut guards: Vec<String> = tables
-        .map(|table| quoted_hex(&[&table.schema, &format!("strongroom_{}", table.name)]))
+        .map(|table| quoted_hex(&[&table.schema, &super::schema::guard_name(&table.name)]))
         .collect();
     guards.sort_unstable();
     let names: &[&str] = match table {

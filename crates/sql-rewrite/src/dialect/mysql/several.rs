@@ -1,4 +1,6 @@
-//! Several statements in one text: where the first one ends.
+//! Several statements in one text: where each of them ends.
+
+use std::sync::Arc;
 
 use super::{MySql, bytes};
 
@@ -43,15 +45,43 @@ const SECOND_WORDS: &[(&str, &[&str])] = &[
     ("begin", &["work", ";"]),
 ];
 
-/// The first statement of a text, and what follows it. None: the text has one alone, or one that
-/// may have others within.
-pub fn first(text: &[u8], dialect: MySql) -> Option<(&[u8], &[u8])> {
-    let has_hidden = |mark: &[u8]| text.windows(mark.len()).any(|part| part == mark);
-    if has_hidden(b"/*!") || has_hidden(b"/*M!") {
-        return None;
+/// The statements of a text from one of them on. Each part of the text is read once, however many
+/// statements it has.
+#[derive(Clone, Debug)]
+pub struct Remaining {
+    text: Arc<[u8]>,
+    at: usize,
+}
+
+impl Remaining {
+    /// Of a text. None: it may have statements within others.
+    pub fn of(text: &[u8]) -> Option<Self> {
+        let has_hidden = |mark: &[u8]| text.windows(mark.len()).any(|part| part == mark);
+        let is_plain = !has_hidden(b"/*!") && !has_hidden(b"/*M!");
+        is_plain.then(|| Self {
+            text: text.into(),
+            at: 0,
+        })
     }
+
+    /// The text from the next statement on.
+    pub fn rest(&self) -> &[u8] {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    /// Takes the first statement, if others follow it. None: the text has one alone, or begins
+    /// with one that may have others within.
+    pub fn take_first(&mut self, dialect: MySql) -> Option<&[u8]> {
+        let (end, next) = first_end(&self.text, self.at, dialect)?;
+        let start = std::mem::replace(&mut self.at, next);
+        self.text.get(start..end)
+    }
+}
+
+/// Where the statement that begins at a place ends, and the next one begins.
+fn first_end(text: &[u8], start: usize, dialect: MySql) -> Option<(usize, usize)> {
     let mut words: Vec<String> = Vec::new();
-    let mut at = 0;
+    let mut at = start;
     while let Some(&byte) = text.get(at) {
         let end = bytes::part_end(text, at, dialect)?;
         let part = text.get(at..end)?;
@@ -60,9 +90,9 @@ pub fn first(text: &[u8], dialect: MySql) -> Option<(&[u8], &[u8])> {
             words.push(String::from_utf8_lossy(part).to_ascii_lowercase());
         }
         if byte == b';' {
-            let rest = text.get(end..)?;
-            let is_more = !rest.trim_ascii().is_empty();
-            return (is_more && is_plain(&words)).then(|| (&text[..at], rest.trim_ascii_start()));
+            let mut rest = text.get(end..)?.iter();
+            let next = end + rest.position(|byte| !byte.is_ascii_whitespace())?;
+            return is_plain(&words).then_some((at, next));
         }
         at = end;
     }
@@ -109,8 +139,12 @@ mod tests {
             ("SELECT /*! 1; */ 2; SELECT 3", None),
             ("IF 1 THEN SELECT 1; END IF", None),
         ] {
-            let found = first(text.as_bytes(), plain);
-            let wanted = wanted.map(|(own, rest)| (own.as_bytes(), rest.as_bytes()));
+            let mut statements = Remaining::of(text.as_bytes());
+            let found = statements.as_mut().and_then(|own| {
+                let first = own.take_first(plain)?.to_vec();
+                Some((first, own.rest().to_vec()))
+            });
+            let wanted = wanted.map(|(own, rest)| (own.into(), rest.into()));
             assert_eq!(found, wanted, "{text}");
         }
     }

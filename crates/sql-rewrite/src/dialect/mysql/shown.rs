@@ -71,7 +71,7 @@ pub fn described(text: &str, schema: &Schema) -> Option<Described> {
     };
     let rules = schema.protected.iter();
     let rules = rules.filter(|rule| rule.schema == database && rule.table == table);
-    let guard = format!("strongroom_{table}");
+    let guard = super::schema::guard_name(&table);
     let key = (database.clone(), table.clone());
     let collation = schema.catalogue.collations.get(&key);
     let columns: Vec<Declared> = rules

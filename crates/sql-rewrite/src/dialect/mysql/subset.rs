@@ -348,10 +348,13 @@ fn of_value(value: &Expr) -> Checked {
         } => [expr, low, high]
             .into_iter()
             .try_for_each(|own| of_operand(own)),
-        Expr::InList { expr, list, .. } => {
-            of_operand(expr)?;
-            list.iter().try_for_each(of_operand)
-        }
+        Expr::InList { expr, list, .. } => match &**expr {
+            Expr::Tuple(parts) => of_rows(parts, list),
+            _ => {
+                of_operand(expr)?;
+                list.iter().try_for_each(of_operand)
+            }
+        },
         Expr::Like {
             any: false,
             expr,
@@ -367,6 +370,15 @@ fn of_value(value: &Expr) -> Checked {
         }
         other => of_operand(other),
     }
+}
+
+/// `(a, b) IN ((1, 2), (3, 4))`: the server compares part by part, each by its own types.
+fn of_rows(parts: &[Expr], list: &[Expr]) -> Checked {
+    parts.iter().try_for_each(of_operand)?;
+    list.iter().try_for_each(|row| match row {
+        Expr::Tuple(own) if own.len() == parts.len() => own.iter().try_for_each(of_operand),
+        _ => form("IN with rows of other lengths"),
+    })
 }
 
 /// What an operator of comparison may have beside it.

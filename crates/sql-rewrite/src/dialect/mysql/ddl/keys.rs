@@ -7,7 +7,7 @@ use sqlparser::ast::{
     TableConstraint,
 };
 
-use super::{changes, check_columns, check_constraint, check_foreign_key, sent_as, tokens};
+use super::{changes, check_columns, check_constraint, check_foreign_key, guards, sent_as, tokens};
 use crate::dialect::mysql::{MySql, lexer, names, parse};
 use crate::{Plan, ProtectedColumn, Refusal, Schema};
 use sql_plan::unsupported;
@@ -30,21 +30,22 @@ pub(super) fn plan(
     };
     Some(checked.and_then(|changed| match changed {
         None => Ok(Plan::Pass(changes())),
-        Some(statement) => {
-            let text = statement.to_string();
-            let sent = lexer::for_server(text, own);
+        Some((statement, behind)) => {
+            let sent = lexer::for_server(statement.to_string(), own);
             match parse::reads_back(&sent, &statement, own) {
-                true => Ok(sent_as(sent)),
+                true => Ok(sent_as(sent + &behind)),
                 false => Err(unsupported(
-                    "a key of this form over a text with a collation",
+                    "a key of this form over a text with a collation, or with ON UPDATE CASCADE \
+                     or SET NULL over a protected column that is there,",
                 )),
             }
         }
     }))
 }
 
-/// A statement that is sent in the place of the client's, over tokens. None: the client's is sent.
-type Changed = Option<Statement>;
+/// A statement that is sent in the place of the client's, over tokens, and what stands behind it.
+/// None: the client's is sent.
+type Changed = Option<(Statement, String)>;
 
 fn of_index(create: &CreateIndex, schema: &Schema, own: MySql) -> Result<Changed, Refusal> {
     let CreateIndex {
@@ -73,7 +74,7 @@ fn of_index(create: &CreateIndex, schema: &Schema, own: MySql) -> Result<Changed
     check_columns(columns, &rules)?;
     let mut changed = create.clone();
     let is_changed = tokens::shorten_columns(&mut changed.columns, &rules);
-    Ok(is_changed.then_some(Statement::CreateIndex(changed)))
+    Ok(is_changed.then(|| (Statement::CreateIndex(changed), String::new())))
 }
 
 fn of_alter(alter: &AlterTable, schema: &Schema, own: MySql) -> Result<Changed, Refusal> {
@@ -91,6 +92,10 @@ fn of_alter(alter: &AlterTable, schema: &Schema, own: MySql) -> Result<Changed, 
         return Err(unsupported("ALTER TABLE of this form"));
     };
     let (database, rules) = rules_of(name, schema, own)?;
+    let behind = match rules.first() {
+        Some(rule) => guards::behind(alter, (&database, &rule.table), schema, own),
+        None => String::new(),
+    };
     operations
         .iter()
         .try_for_each(|operation| match operation {
@@ -113,13 +118,13 @@ fn of_alter(alter: &AlterTable, schema: &Schema, own: MySql) -> Result<Changed, 
             } => Ok(()),
             _ => Err(other()),
         })?;
-    let (mut changed, mut is_changed) = (alter.clone(), false);
+    let (mut changed, mut is_changed) = (alter.clone(), !behind.is_empty());
     for operation in &mut changed.operations {
         if let AlterTableOperation::AddConstraint { constraint, .. } = operation {
             is_changed |= tokens::shorten(constraint, &rules);
         }
     }
-    Ok(is_changed.then_some(Statement::AlterTable(changed)))
+    Ok(is_changed.then_some((Statement::AlterTable(changed), behind)))
 }
 
 fn other() -> Refusal {

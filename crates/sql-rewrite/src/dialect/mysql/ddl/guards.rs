@@ -1,0 +1,121 @@
+//! The guard of a table: a check with which the server itself refuses plaintext.
+
+use sqlparser::ast::{
+    AlterTable, AlterTableOperation, ForeignKeyConstraint, ReferentialAction, TableConstraint,
+};
+
+use crate::dialect::mysql::schema::guard_name;
+use crate::dialect::mysql::{MySql, names};
+use crate::{ProtectedColumn, Refusal, Schema};
+use sql_plan::{refuse, unsupported};
+
+/// Columns that the server itself writes when the row changes to which a foreign key refers. No
+/// check may name them. They hold values of the column to which they refer, which has a guard.
+pub(super) fn written_by_keys<'c>(
+    constraints: impl Iterator<Item = &'c TableConstraint>,
+) -> Vec<String> {
+    let keys = constraints.filter_map(|constraint| match constraint {
+        TableConstraint::ForeignKey(key) if is_written(key) => Some(key),
+        _ => None,
+    });
+    let columns = keys.flat_map(|key| key.columns.iter().map(names::fold));
+    columns.collect()
+}
+
+fn is_written(key: &ForeignKeyConstraint) -> bool {
+    use ReferentialAction::{Cascade, SetDefault, SetNull};
+    matches!(key.on_update, Some(Cascade | SetNull | SetDefault))
+        || matches!(key.on_delete, Some(SetNull | SetDefault))
+}
+
+/// What a guard checks. None: it could tell no sealed value from another.
+pub(super) fn condition<'r>(rules: impl Iterator<Item = &'r ProtectedColumn>) -> Option<String> {
+    let held: Vec<String> = rules.filter_map(held).collect();
+    (!held.is_empty()).then(|| held.join(" AND "))
+}
+
+/// What stands behind an `ALTER TABLE` that adds keys, so that the guard of the table leaves out
+/// the columns which they write.
+pub(super) fn behind(
+    alter: &AlterTable,
+    (database, table): (&str, &str),
+    schema: &Schema,
+    own: MySql,
+) -> String {
+    let added = alter.operations.iter();
+    let added = added.filter_map(|operation| match operation {
+        AlterTableOperation::AddConstraint { constraint, .. } => Some(constraint),
+        _ => None,
+    });
+    let written = written_by_keys(added);
+    let mut guards = schema.guards.iter();
+    let guard = guards.find(|guard| guard.schema == database && guard.table == table);
+    let is_in = |own: &&String| written.contains(own);
+    let Some(guard) = guard.filter(|guard| guard.columns.iter().any(|own| is_in(&own))) else {
+        return String::new();
+    };
+    let name = names::quote(&guard.name);
+    let word = if own.is_mariadb {
+        "CONSTRAINT"
+    } else {
+        "CHECK"
+    };
+    let mut text = format!(", DROP {word} {name}");
+    let rules = schema.protected.iter();
+    let rules = rules.filter(|rule| {
+        let is_own = rule.schema == database && rule.table == table;
+        is_own && guard.columns.contains(&rule.column) && !written.contains(&rule.column)
+    });
+    if let Some(condition) = condition(rules) {
+        text += &format!(", ADD CONSTRAINT {name} CHECK ({condition})");
+    }
+    text
+}
+
+/// Adds the check with which the server itself refuses plaintext, as the last of the table's parts.
+pub(super) fn with_guard(text: String, table: &str, condition: &str) -> Result<String, Refusal> {
+    let name = guard_name(table);
+    if name.len() > 64 {
+        return Err(
+            refuse("the name of the table is too long for that of its guard")
+                .with_hint("Shorten it to 53 letters, or set guard = false below [proxy]."),
+        );
+    }
+    // The printer writes the parts in one pair of parentheses, the options behind them.
+    let mut depth = 0_usize;
+    let mut quote = None;
+    for (at, letter) in text.char_indices() {
+        match (quote, letter) {
+            (Some(own), letter) if letter == own => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '`') => quote = Some(letter),
+            (None, '(') => depth += 1,
+            (None, ')') => {
+                depth -= 1;
+                if depth == 0 {
+                    return Ok(format!(
+                        "{}, CONSTRAINT `{name}` CHECK ({condition}){}",
+                        &text[..at],
+                        &text[at..]
+                    ));
+                }
+            }
+            _ => {}
+        }
+    }
+    Err(unsupported("CREATE TABLE of this form"))
+}
+
+/// The condition that a column holds sealed values alone (docs/column-format.md): the first byte
+/// names the mode and the version of the keys. None: nothing tells such values from others.
+fn held(rule: &ProtectedColumn) -> Option<String> {
+    let layout = rule.layout();
+    if layout.is_number() {
+        return None;
+    }
+    let (start, size) = (layout.mode.header(), layout.size_min());
+    let name = names::quote(&rule.column);
+    Some(format!(
+        "({name} IS NULL OR (LENGTH({name}) >= {size} AND LEFT({name}, 1) = X'{start:02X}'))"
+    ))
+}
