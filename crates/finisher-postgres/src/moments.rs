@@ -153,6 +153,28 @@ mod tests {
     }
 
     #[test]
+    fn escapes_and_fields_may_spell_a_word() {
+        for (literal, may_spell) in [
+            (r"\x6eow", true),
+            (r"\156ow", true),
+            (r"\u006eow", true),
+            (r"2001-01-01\t", false),
+            ("2001-01-01", false),
+        ] {
+            assert_eq!(spells_letters(literal), may_spell, "{literal}");
+        }
+        let query = "SELECT * FROM json_to_recordset($1) AS x(d date)";
+        for (query, text, is_read) in [
+            (query, r#"[{"d": "now"}]"#, true),
+            (query, r#"[{"d": "\u006eow"}]"#, true),
+            (query, r#"[{"d": "2001-01-01"}]"#, false),
+            ("SELECT $1::json", r#"[{"d": "now"}]"#, false),
+        ] {
+            assert_eq!(is_moment(query, 114, text.as_bytes()), is_read, "{text}");
+        }
+    }
+
+    #[test]
     fn a_literal_ends_where_its_quote_does() {
         let query = "SELECT 'it''s now', E'x', 1";
         assert_eq!(literal_at(query, Some(7)), Some(("it''s now", false)));
