@@ -17,12 +17,12 @@ use column_value::Collation;
 use session_core::counters::add;
 use session_core::{Protection, StatementError};
 use sql_rewrite::mysql::several::Remaining;
+use wire_mysql::Capabilities;
 use wire_mysql::answer;
 use wire_mysql::capabilities::Status;
 use wire_mysql::column::Column;
-use wire_mysql::command::{Command, kind, write_text};
+use wire_mysql::command::{kind, write_text};
 use wire_mysql::packet::Header;
-use wire_mysql::{Capabilities, Malformed};
 
 use super::answers::{Course, Due, Step, course};
 use super::check_sequence;
@@ -45,6 +45,7 @@ mod finishing;
 mod listing;
 mod loading;
 mod modifying;
+mod pending;
 mod preparing;
 mod question;
 mod reply;
@@ -66,6 +67,7 @@ use finishing::Finishing;
 use listing::Listing;
 use loading::Loading;
 use modifying::Modifying;
+use pending::{Pending, is_way_out, needs_schema};
 use preparing::Preparing;
 use question::{Answered, Question};
 use reply::Reply;
@@ -76,49 +78,6 @@ use tokens::Weighing;
 use view::View;
 use warned::Warned;
 use warnings::Told;
-
-/// A command that waits for the proxy's own questions.
-#[derive(Debug)]
-pub(super) struct Pending {
-    payload: Vec<u8>,
-    /// The command is the first of these statements, and has no payload.
-    remaining: Option<Remaining>,
-    /// The number of the packet with which its answer begins.
-    sequence: u8,
-    /// How many questions for collation keys it has led to.
-    weighings: u16,
-}
-
-impl Pending {
-    /// Of a text that goes to the server by itself.
-    fn of_text(text: &[u8]) -> Self {
-        let mut payload = Vec::with_capacity(text.len() + 1);
-        write_text(kind::QUERY, text, &mut payload);
-        Self {
-            payload,
-            remaining: None,
-            sequence: 1,
-            weighings: 0,
-        }
-    }
-
-    /// Of statements, from the first on, whose end is not known yet.
-    fn of_remaining(remaining: Remaining) -> Self {
-        Self {
-            payload: Vec::new(),
-            remaining: Some(remaining),
-            sequence: 1,
-            weighings: 0,
-        }
-    }
-
-    fn command(&self) -> Result<Command<'_>, Malformed> {
-        match &self.remaining {
-            Some(own) => Ok(Command::Query(own.rest())),
-            None => Command::read(&self.payload),
-        }
-    }
-}
 
 /// What the client has told the server, or the proxy, that holds for the session.
 #[derive(Debug, Default)]
@@ -131,6 +90,16 @@ pub(super) struct OfClient {
     /// How many bytes of its texts were looked at.
     #[cfg(test)]
     pub(super) looked_at: usize,
+}
+
+impl OfClient {
+    #[cfg(test)]
+    fn note_text(&mut self, text: &[u8]) {
+        self.looked_at += text.len();
+    }
+
+    #[cfg(not(test))]
+    fn note_text(&self, _: &[u8]) {}
 }
 
 /// What the session waits for.
@@ -203,6 +172,9 @@ pub(super) struct Reach<'a> {
     pub(super) status: &'a mut Status,
     pub(super) capabilities: Capabilities,
 }
+
+/// `ER_UNKNOWN_COLLATION`
+const UNKNOWN_COLLATION: u16 = 1273;
 
 impl Protected {
     /// Of a session that begins, on one of several servers or on the only one.
@@ -436,6 +408,12 @@ impl Protected {
     fn answered(&mut self, answered: Answered, reach: &mut Reach<'_>) -> Result<(), Refusal> {
         self.work = Work::Nothing;
         let noted = match (answered, &self.settings) {
+            (Answered::Failed(UNKNOWN_COLLATION), Some(settings))
+                if self.view.weighs().is_some() =>
+            {
+                self.view.lacks_collation(settings);
+                Ok(())
+            }
             (Answered::Failed(code), _) if self.view.weighs().is_some() => {
                 let collation = self.view.weighs().map_or("", Collation::name);
                 let message = format!(
@@ -573,21 +551,4 @@ impl Protected {
         self.further = None;
         self.work = Work::Nothing;
     }
-}
-
-/// Whether settings and schema must be known for a command.
-fn needs_schema(command: &Command<'_>) -> bool {
-    match command {
-        Command::Query(text) => !texts::is_frame(text),
-        Command::Prepare(_)
-        | Command::Execute(_)
-        | Command::BulkExecute(_)
-        | Command::FieldList(..) => true,
-        _ => false,
-    }
-}
-
-/// Whether a command passes where nothing can be known of the session.
-fn is_way_out(pending: &Pending) -> bool {
-    matches!(pending.command(), Ok(Command::Query(text)) if texts::sets_names(text))
 }

@@ -9,6 +9,7 @@ use wire_mysql::login::{First, Head, SWITCH, Switch};
 
 use super::*;
 
+mod collations;
 mod commands;
 mod files;
 mod logins;

@@ -121,7 +121,7 @@ fn keys_are_over_tokens() {
              (mail))",
             "one: CREATE TABLE account (mail VARBINARY(138), PRIMARY KEY (mail(18)), KEY k \
              (mail(18)), CONSTRAINT `strongroom_account` CHECK ((`mail` IS NULL OR (LENGTH(`mail`) \
-             >= 58 AND LEFT(`mail`, 1) = X'A9'))))",
+             >= 58 AND LEFT(`mail`, 1) = X'A9')))) ENGINE=InnoDB",
         ),
     ] {
         assert_eq!(said(text), expected, "{text}");

@@ -17,6 +17,7 @@ fn statements() -> Vec<Statement> {
     [
         filling(),
         queries(),
+        by_rows(),
         changes(),
         variables(),
         refused_values(),
@@ -116,6 +117,21 @@ fn queries() -> Vec<Statement> {
             vec![Value::Int(4_242_424_201)],
         ),
         (
+            "SELECT name FROM person ORDER BY id LIMIT 2 FOR UPDATE NOWAIT",
+            vec![],
+        ),
+        (
+            "SELECT name FROM person WHERE number = 4242424202 OR id = 3 ORDER BY id FOR UPDATE \
+             SKIP LOCKED",
+            vec![],
+        ),
+    ]
+}
+
+/// Rows that are looked for by several columns at once.
+fn by_rows() -> Vec<Statement> {
+    vec![
+        (
             "SELECT id, name FROM person WHERE (number, id) IN ((4242424201, 1), (4242424202, 7), \
              (NULL, 3)) ORDER BY id FOR UPDATE",
             vec![],
@@ -140,15 +156,6 @@ fn queries() -> Vec<Statement> {
         (
             "SELECT p.id, c.kind FROM person p JOIN card c ON c.number = p.number WHERE \
              (p.number, c.kind) IN ((c.number, 'abc'), (7, 'x'))",
-            vec![],
-        ),
-        (
-            "SELECT name FROM person ORDER BY id LIMIT 2 FOR UPDATE NOWAIT",
-            vec![],
-        ),
-        (
-            "SELECT name FROM person WHERE number = 4242424202 OR id = 3 ORDER BY id FOR UPDATE \
-             SKIP LOCKED",
             vec![],
         ),
     ]

@@ -30,8 +30,9 @@ const TABLES: [&str; 5] = [
     "CREATE TABLE account (number BIGINT PRIMARY KEY)",
     "CREATE TABLE moved (id INT PRIMARY KEY, number BIGINT, note VARCHAR(20), FOREIGN KEY (number) \
      REFERENCES account (number) ON UPDATE CASCADE ON DELETE CASCADE)",
-    "CREATE TABLE emptied (id INT PRIMARY KEY, number BIGINT, note VARCHAR(20), CONSTRAINT of_account \
-     FOREIGN KEY (number) REFERENCES account (number) ON UPDATE SET NULL ON DELETE SET NULL)",
+    "CREATE TABLE emptied (id INT PRIMARY KEY, number BIGINT, note VARCHAR(20), CONSTRAINT \
+     of_account FOREIGN KEY (number) REFERENCES account (number) ON UPDATE SET NULL ON DELETE \
+     SET NULL)",
     "CREATE TABLE later (id INT PRIMARY KEY, number BIGINT, other BIGINT, note VARCHAR(20), KEY \
      (number), KEY (other))",
     "CREATE TABLE alone (number BIGINT, FOREIGN KEY (number) REFERENCES account (number) ON DELETE \

@@ -156,6 +156,76 @@ fn rows_that_the_proxy_has_taken_are_not_counted() {
 }
 
 #[test]
+fn a_limit_of_the_session_cuts_no_rows_that_the_proxy_finishes() {
+    for mut lab in both() {
+        for client in [&mut lab.ours, &mut lab.theirs] {
+            for number in 1..4 {
+                client.exec_drop(INSERT, (number,)).expect("a row");
+            }
+            client
+                .query_drop("SET sql_select_limit = 2")
+                .expect("it is set");
+        }
+        let plain = "SELECT id, number FROM person ORDER BY id";
+        let ours: Vec<(u32, u32)> = lab.ours.query(plain).expect("rows");
+        let theirs: Vec<(u32, u32)> = lab.theirs.query(plain).expect("rows");
+        assert_eq!(ours, theirs);
+        for query in [
+            "SELECT SUM(number) AS s FROM person",
+            "SELECT id, number FROM person ORDER BY number",
+        ] {
+            for error in [
+                lab.ours.query_drop(query).expect_err("rows would miss"),
+                lab.ours.exec_drop(query, ()).expect_err("rows would miss"),
+            ] {
+                assert!(error.to_string().contains("sql_select_limit"), "{error}");
+            }
+        }
+        lab.ours
+            .query_drop("SET sql_select_limit = DEFAULT")
+            .expect("it is set");
+        let sum: Option<u32> = lab
+            .ours
+            .query_first("SELECT SUM(number) AS s FROM person")
+            .expect("a row");
+        assert_eq!(sum, Some(6));
+    }
+}
+
+#[test]
+fn tables_and_triggers_of_other_engines_and_ordinary_functions_work() {
+    for mut lab in both() {
+        let set = "SET default_storage_engine = MyISAM";
+        lab.ours.query_drop(set).expect("it is set");
+        lab.ours.query_drop("DROP TABLE card").expect("dropped");
+        let create = "CREATE TABLE card (number BIGINT NOT NULL, kind CHAR(3), person INT, PRIMARY \
+                      KEY (number))";
+        lab.ours.query_drop(create).expect(create);
+        lab.ours
+            .query_drop("INSERT INTO card VALUES (4242424201, 'abc', 1)")
+            .expect("the table fits");
+        let trigger = "CREATE TRIGGER pads BEFORE INSERT ON plain FOR EACH ROW SET NEW.note = \
+                       LPAD(SUBSTRING_INDEX(NEW.note, '-', 1), 5, '0')";
+        lab.past().query_drop(trigger).expect("a trigger");
+        let mut client = connect(lab.proxy.port(), "shop");
+        wait_for_look();
+        client
+            .query_drop("INSERT INTO plain VALUES (1, 'ab-c')")
+            .expect("it reaches no protected table");
+        let note: Option<String> = client.query_first("SELECT note FROM plain").expect("a row");
+        assert_eq!(note.as_deref(), Some("000ab"));
+        let calls = "CREATE TRIGGER calls BEFORE UPDATE ON plain FOR EACH ROW SET NEW.note = \
+                     hidden(NEW.note)";
+        lab.past().query_drop(calls).expect("a trigger");
+        wait_for_look();
+        let mut client = connect(lab.proxy.port(), "shop");
+        client
+            .query_drop("UPDATE plain SET note = 'x'")
+            .expect_err("it may reach any table");
+    }
+}
+
+#[test]
 fn a_table_that_does_not_fit_stops_statements_over_itself_alone() {
     for mut lab in both() {
         lab.ours

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use session_core::StatementError;
 use session_core::plans::TextPlan;
-use sql_plan::Effects;
+use sql_plan::{Effects, Translated};
 use sql_rewrite::mysql::load::Load;
 use sql_rewrite::mysql::several::Remaining;
 use sql_rewrite::mysql::shown::Described;
@@ -22,7 +22,7 @@ use super::loading::Loading;
 use super::modifying::{Modifying, takes_steps};
 use super::preparing::Preparing;
 use super::reply::Reply;
-use super::settings::Letters;
+use super::settings::{Letters, Settings};
 use super::statements::{Bindings, Kind, Prepared, prepared_otherwise, tables_of, translated};
 use super::texts::{self, Decision};
 use super::tokens;
@@ -119,10 +119,7 @@ impl Protected {
     }
 
     fn query(&mut self, text: &[u8], pending: &Pending, reach: &mut Reach<'_>) {
-        #[cfg(test)]
-        {
-            self.client.looked_at += text.len();
-        }
+        self.client.note_text(text);
         if texts::asks_for_warnings(text)
             && let Some(refused) = &self.told.refused
         {
@@ -177,7 +174,7 @@ impl Protected {
                 self.fill((plan, text, Asked::Text), pending.sequence, reach);
             }
             Ok(Decision::Planned(plan)) => {
-                let own = translated(&plan).ok_or_else(StatementError::other_plan);
+                let own = sent_whole(&plan, self.settings.as_ref());
                 let text = own.and_then(|own| fill::text(own, &plan.loaded, Made::default()));
                 match text {
                     Err(error) => self.refuse(&error, pending.sequence, reach),
@@ -453,6 +450,10 @@ impl Protected {
         let (Kind::Planned(_, slots), Some(own)) = (&prepared.kind, translated(&plan)) else {
             return Ok(());
         };
+        if let Err(error) = sent_whole(&plan, Some(settings)) {
+            self.refuse(&error, pending.sequence, reach);
+            return Ok(());
+        }
         match bindings.command((&plan, own, slots), settings, Made::default())? {
             Err(error) => self.refuse(&error, pending.sequence, reach),
             Ok(command) => {
@@ -542,6 +543,19 @@ impl Protected {
         prepared.version = version;
         Ok(())
     }
+}
+
+/// The statement of a plan of one, all of whose rows the server gives.
+fn sent_whole<'p>(
+    plan: &'p TextPlan,
+    settings: Option<&Settings>,
+) -> Result<&'p Translated, StatementError> {
+    if finish_of(plan).is_some() && settings.is_some_and(|own| own.limits_rows) {
+        let message = "sql_select_limit in a session whose query the proxy finishes";
+        return Err(StatementError::unsupported(message)
+            .hint("Set it to DEFAULT, and write LIMIT into the query."));
+    }
+    translated(plan).ok_or_else(StatementError::other_plan)
 }
 
 fn changes_nothing(effects: &Effects) -> bool {

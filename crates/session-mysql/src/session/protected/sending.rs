@@ -1,6 +1,7 @@
-//! What the proxy sends in the place of a client's command. Sealed values are longer than those that
-//! the client has sent, and a server ends the connection over a payload that is too large for it. So
-//! such a payload is not sent: whatever waits for its answer is told an error in the server's place.
+//! What the proxy sends in the place of a client's command. Sealed values are longer than those
+//! that the client has sent, and a server ends the connection over a payload that is too large for
+//! it. So such a payload is not sent: whatever waits for its answer is told an error in the
+//! server's place.
 
 use session_core::StatementError;
 use wire_mysql::packet::{self, HEADER_SIZE, Header};

@@ -10,7 +10,8 @@ use session_core::StatementError;
 pub(super) const QUESTION: &str = "\
     SELECT @@version, @@lower_case_table_names, @@sql_mode, CURRENT_USER(), DATABASE(), \
     @@character_set_client, @@character_set_connection, @@character_set_results, CURRENT_ROLE(), \
-    @@character_set_database, GREATEST(@@max_allowed_packet, @@net_buffer_length) LIMIT 1";
+    @@character_set_database, GREATEST(@@max_allowed_packet, @@net_buffer_length), \
+    @@sql_select_limit LIMIT 1";
 
 /// How letters are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +80,8 @@ pub(super) struct Settings {
     pub(super) database: Option<String>,
     /// The server takes payloads that are shorter.
     pub(super) packet_end: usize,
+    /// Whether the server ends each query behind a number of rows (`sql_select_limit`).
+    pub(super) limits_rows: bool,
     /// Under what its schema is shared: it depends on account, database and how texts are read.
     pub(super) key: String,
 }
@@ -130,6 +133,8 @@ impl Settings {
                 None => usize::MAX,
                 Some(size) => size.parse().unwrap_or(0),
             },
+            // `HA_POS_ERROR` of the server: none.
+            limits_rows: text(11).is_some_and(|limit| limit != u64::MAX.to_string()),
             key: format!(
                 "{account:?}\n{}\n{read_as:?}\n{mode}",
                 database.as_deref().unwrap_or_default()

@@ -90,6 +90,9 @@ pub(super) fn question(
     Some((collation, format!("SELECT {}", digest_of(collation))))
 }
 
+/// The digest of the weights of a collation that a server does not have.
+pub(super) const NOT_THERE: &str = "none";
+
 fn collations(loaded: &Loaded) -> impl Iterator<Item = Collation> {
     let schema = &loaded.schema;
     // Nothing is found in a table that does not fit.
@@ -245,6 +248,12 @@ impl Protected {
         let server = server.ok_or_else(|| {
             StatementError::defect("the server has not told the weights of a collation")
         })?;
+        if server == NOT_THERE {
+            return Err(StatementError::rules(format!(
+                "the server has no collation {collation}, by which a rule finds texts"
+            ))
+            .hint("Name a collation in the rule that the server has."));
+        }
         let wanted = match weights.of(&finisher, collation) {
             Some(known) if known == server => None,
             Some(_) => return Err(other_weights(collation)),

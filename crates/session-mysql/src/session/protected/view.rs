@@ -242,6 +242,16 @@ impl View {
         self.put(None, 0);
     }
 
+    /// Notes that the server does not have the collation that it was asked for. Statements that
+    /// need its tokens are refused, and no others.
+    pub(super) fn lacks_collation(&mut self, settings: &Settings) {
+        if let (Some(collation), Ok((own, _))) = (self.weighs.take(), &settings.own) {
+            let server = self.server_name(*own);
+            let none = tokens::NOT_THERE.to_owned();
+            self.shared.weights().note(&server, collation, none);
+        }
+    }
+
     fn put(&mut self, loaded: Option<Arc<Loaded>>, changes: u64) {
         let before = std::mem::replace(&mut self.loaded, loaded);
         self.unchanged = self.loaded.is_some().then_some(changes);

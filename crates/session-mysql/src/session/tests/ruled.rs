@@ -51,7 +51,11 @@ fn defined(table: &str, name: &str) -> Vec<u8> {
 }
 
 /// Rows of texts as an answer.
-fn rows(capabilities: Capabilities, width: usize, rows: &[&[Option<&str>]]) -> Vec<Vec<u8>> {
+pub(super) fn rows(
+    capabilities: Capabilities,
+    width: usize,
+    rows: &[&[Option<&str>]],
+) -> Vec<Vec<u8>> {
     let has_eof = !capabilities.has(Capabilities::DEPRECATE_EOF);
     let mut packets = vec![vec![u8::try_from(width).expect("few columns")]];
     packets.extend(vec![defined("x", "x"); width]);

@@ -87,6 +87,10 @@ fn of_create(create: &CreateTable, schema: &Schema, own: MySql) -> Result<Plan, 
             "this form of CREATE TABLE cannot be sent on safely: it prints as another one",
         ));
     }
+    if !names_engine(&create) {
+        // The server's own may be another one.
+        text.push_str(" ENGINE=InnoDB");
+    }
     if let Some(condition) = condition
         && own.enforces_checks()
         && !schema.leaves_guards_out
@@ -166,8 +170,7 @@ fn check_form(create: &CreateTable) -> Result<(), Refusal> {
     };
     for option in options {
         let text = option.to_string().to_ascii_lowercase().replace('`', "");
-        let name = text.split([' ', '=']).next().unwrap_or_default();
-        let is_known = match name {
+        let is_known = match option_name(option).as_str() {
             "engine" => text.ends_with("innodb"),
             "auto_increment" | "comment" | "charset" | "collate" | "default" | "character"
             | "row_format" => true,
@@ -179,6 +182,21 @@ fn check_form(create: &CreateTable) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+fn names_engine(create: &CreateTable) -> bool {
+    let options = match &create.table_options {
+        CreateTableOptions::Plain(options) => &options[..],
+        _ => &[],
+    };
+    let mut names = options.iter().map(option_name);
+    names.any(|name| name == "engine")
+}
+
+fn option_name(option: &SqlOption) -> String {
+    let text = option.to_string().to_ascii_lowercase().replace('`', "");
+    let name = text.split([' ', '=']).next();
+    name.unwrap_or_default().to_owned()
 }
 
 /// Gives a column the type of sealed values.

@@ -1,0 +1,67 @@
+//! A command of the client that is not carried out yet.
+
+use sql_rewrite::mysql::several::Remaining;
+use wire_mysql::Malformed;
+use wire_mysql::command::{Command, kind, write_text};
+
+use super::texts;
+
+/// A command that waits for the proxy's own questions.
+#[derive(Debug)]
+pub(in crate::session) struct Pending {
+    pub(super) payload: Vec<u8>,
+    /// The command is the first of these statements, and has no payload.
+    pub(super) remaining: Option<Remaining>,
+    /// The number of the packet with which its answer begins.
+    pub(super) sequence: u8,
+    /// How many questions for collation keys it has led to.
+    pub(super) weighings: u16,
+}
+
+impl Pending {
+    /// Of a text that goes to the server by itself.
+    pub(super) fn of_text(text: &[u8]) -> Self {
+        let mut payload = Vec::with_capacity(text.len() + 1);
+        write_text(kind::QUERY, text, &mut payload);
+        Self {
+            payload,
+            remaining: None,
+            sequence: 1,
+            weighings: 0,
+        }
+    }
+
+    /// Of statements, from the first on, whose end is not known yet.
+    pub(super) fn of_remaining(remaining: Remaining) -> Self {
+        Self {
+            payload: Vec::new(),
+            remaining: Some(remaining),
+            sequence: 1,
+            weighings: 0,
+        }
+    }
+
+    pub(super) fn command(&self) -> Result<Command<'_>, Malformed> {
+        match &self.remaining {
+            Some(own) => Ok(Command::Query(own.rest())),
+            None => Command::read(&self.payload),
+        }
+    }
+}
+
+/// Whether settings and schema must be known for a command.
+pub(super) fn needs_schema(command: &Command<'_>) -> bool {
+    match command {
+        Command::Query(text) => !texts::is_frame(text),
+        Command::Prepare(_)
+        | Command::Execute(_)
+        | Command::BulkExecute(_)
+        | Command::FieldList(..) => true,
+        _ => false,
+    }
+}
+
+/// Whether a command passes where nothing can be known of the session.
+pub(super) fn is_way_out(pending: &Pending) -> bool {
+    matches!(pending.command(), Ok(Command::Query(text)) if texts::sets_names(text))
+}
