@@ -263,8 +263,8 @@ fn conditions_of(statement: &str, table: &str) -> String {
 fn what_the_finisher_cannot_know_is_refused() {
     for (statement, words) in [
         (
-            "SELECT timeofday() FROM person WHERE round(salary) = 1",
-            "function timeofday",
+            "SELECT pg_try_advisory_lock(1) FROM person WHERE round(salary) = 1",
+            "function pg_try_advisory_lock",
         ),
         ("SELECT own.f(salary) FROM person", "function own.f"),
         (
