@@ -19,7 +19,7 @@ note = { type = \"varchar(20)\" }
 number = { type = \"bigint\", mode = \"equality\", domain = \"n\" }
 note = { type = \"varchar(20)\" }
 [columns.\"shop.later\"]
-number = { type = \"bigint\", mode = \"equality\", domain = \"n\" }
+left = { type = \"bigint\", mode = \"equality\", domain = \"n\" }
 other = { type = \"bigint\", mode = \"equality\", domain = \"n\" }
 note = { type = \"varchar(20)\" }
 [columns.\"shop.alone\"]
@@ -33,17 +33,17 @@ const TABLES: [&str; 5] = [
     "CREATE TABLE emptied (id INT PRIMARY KEY, number BIGINT, note VARCHAR(20), CONSTRAINT \
      of_account FOREIGN KEY (number) REFERENCES account (number) ON UPDATE SET NULL ON DELETE \
      SET NULL)",
-    "CREATE TABLE later (id INT PRIMARY KEY, number BIGINT, other BIGINT, note VARCHAR(20), KEY \
-     (number), KEY (other))",
+    "CREATE TABLE later (id INT PRIMARY KEY, `left` BIGINT, other BIGINT, note VARCHAR(20), KEY \
+     (`left`), KEY (other))",
     "CREATE TABLE alone (number BIGINT, FOREIGN KEY (number) REFERENCES account (number) ON DELETE \
      SET NULL)",
 ];
 
-/// What both do.
+/// What both do. The name of a column of `later` is that of a function in the guard, too.
 const STATEMENTS: [&str; 19] = [
     "INSERT INTO account VALUES (4242424201), (2), (3), (4)",
     "INSERT INTO later VALUES (1, 4242424201, NULL, 'canary'), (2, NULL, 3, 'two')",
-    "ALTER TABLE later ADD CONSTRAINT by_number FOREIGN KEY (number) REFERENCES account (number) \
+    "ALTER TABLE later ADD CONSTRAINT by_number FOREIGN KEY (`left`) REFERENCES account (number) \
      ON UPDATE CASCADE",
     "ALTER TABLE later ADD CONSTRAINT of_other FOREIGN KEY (other) REFERENCES account (number) ON \
      DELETE SET NULL",
@@ -59,9 +59,9 @@ const STATEMENTS: [&str; 19] = [
     "SELECT * FROM later ORDER BY id",
     "SELECT COUNT(*) AS c, COUNT(number) AS n FROM alone",
     "ALTER TABLE later DROP FOREIGN KEY of_other",
-    "ALTER TABLE later ADD UNIQUE KEY (number, other)",
-    "UPDATE later SET note = 'last' WHERE number = 4242424207",
-    "SELECT note FROM later WHERE number = 4242424207",
+    "ALTER TABLE later ADD UNIQUE KEY (`left`, other)",
+    "UPDATE later SET note = 'last' WHERE `left` = 4242424207",
+    "SELECT note FROM later WHERE `left` = 4242424207",
 ];
 
 #[test]

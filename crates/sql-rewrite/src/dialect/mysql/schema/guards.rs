@@ -1,8 +1,7 @@
 //! Guards that the server has: checks that refuse plaintext in protected columns.
 
-use std::collections::HashSet;
-
 use super::Builder;
+use crate::dialect::mysql::names;
 use crate::schema::cells::text;
 use crate::schema::{Answer, Guard};
 
@@ -15,9 +14,11 @@ impl Builder {
                 continue;
             };
             let condition = text(row, 3).to_ascii_lowercase();
-            let words =
-                condition.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
-            let words: HashSet<&str> = words.collect();
+            // The server quotes names, by ANSI_QUOTES in the session as that mode does.
+            let is_named = |own: &String| {
+                let in_mode = format!("\"{}\"", own.replace('"', "\"\""));
+                condition.contains(&names::quote(own).to_string()) || condition.contains(&in_mode)
+            };
             let protected = self.schema.protected.iter();
             let protected = protected.filter(|own| own.schema == name.0 && own.table == name.1);
             let columns = protected.map(|own| own.column.clone());
@@ -27,7 +28,7 @@ impl Builder {
                 schema: name.0.clone(),
                 table: name.1.clone(),
                 name: text(row, 2),
-                columns: columns.filter(|own| words.contains(own.as_str())).collect(),
+                columns: columns.filter(is_named).collect(),
                 is_valid: true,
             };
             if guard.name == super::guard_name(&guard.table) {
