@@ -13,19 +13,22 @@ use super::super::parse;
 use super::SERVER_RELATION;
 use crate::walk;
 
+/// A function of the server without arguments: its name, the call, its type.
+macro_rules! function {
+    ($name:literal, $type_name:literal) => {
+        ($name, concat!("pg_catalog.", $name, "()"), $type_name)
+    };
+}
+
 /// Name, expression of the server, its type.
 const OF_SERVER: &[(&str, &str, &str)] = &[
     // Whoever asks a clock twice may get the same time.
-    (
-        "clock_timestamp",
-        "pg_catalog.clock_timestamp()",
-        "timestamp with time zone",
-    ),
+    function!("clock_timestamp", "timestamp with time zone"),
     ("current_catalog", "pg_catalog.current_database()", "name"),
-    ("current_database", "pg_catalog.current_database()", "name"),
+    function!("current_database", "name"),
     ("current_date", "CURRENT_DATE", "date"),
     ("current_role", "CURRENT_USER", "name"),
-    ("current_schema", "pg_catalog.current_schema()", "name"),
+    function!("current_schema", "name"),
     ("current_time", "CURRENT_TIME", "time with time zone"),
     (
         "current_timestamp",
@@ -33,204 +36,63 @@ const OF_SERVER: &[(&str, &str, &str)] = &[
         "timestamp with time zone",
     ),
     ("current_user", "CURRENT_USER", "name"),
-    (
-        "getdatabaseencoding",
-        "pg_catalog.getdatabaseencoding()",
-        "name",
-    ),
-    ("inet_client_addr", "pg_catalog.inet_client_addr()", "inet"),
-    (
-        "inet_client_port",
-        "pg_catalog.inet_client_port()",
-        "integer",
-    ),
-    ("inet_server_addr", "pg_catalog.inet_server_addr()", "inet"),
-    (
-        "inet_server_port",
-        "pg_catalog.inet_server_port()",
-        "integer",
-    ),
+    function!("getdatabaseencoding", "name"),
+    function!("inet_client_addr", "inet"),
+    function!("inet_client_port", "integer"),
+    function!("inet_server_addr", "inet"),
+    function!("inet_server_port", "integer"),
     ("localtime", "LOCALTIME", "time without time zone"),
     (
         "localtimestamp",
         "LOCALTIMESTAMP",
         "timestamp without time zone",
     ),
-    ("now", "pg_catalog.now()", "timestamp with time zone"),
-    ("pg_backend_pid", "pg_catalog.pg_backend_pid()", "integer"),
-    (
-        "pg_client_encoding",
-        "pg_catalog.pg_client_encoding()",
-        "name",
-    ),
-    (
-        "pg_conf_load_time",
-        "pg_catalog.pg_conf_load_time()",
-        "timestamp with time zone",
-    ),
-    (
-        "pg_current_xact_id",
-        "pg_catalog.pg_current_xact_id()",
-        "xid8",
-    ),
-    ("pg_my_temp_schema", "pg_catalog.pg_my_temp_schema()", "oid"),
-    (
-        "pg_postmaster_start_time",
-        "pg_catalog.pg_postmaster_start_time()",
-        "timestamp with time zone",
-    ),
-    (
-        "pg_trigger_depth",
-        "pg_catalog.pg_trigger_depth()",
-        "integer",
-    ),
+    function!("now", "timestamp with time zone"),
+    function!("pg_backend_pid", "integer"),
+    function!("pg_client_encoding", "name"),
+    function!("pg_conf_load_time", "timestamp with time zone"),
+    function!("pg_current_xact_id", "xid8"),
+    function!("pg_my_temp_schema", "oid"),
+    function!("pg_postmaster_start_time", "timestamp with time zone"),
+    function!("pg_trigger_depth", "integer"),
     ("session_user", "SESSION_USER", "name"),
-    (
-        "statement_timestamp",
-        "pg_catalog.statement_timestamp()",
-        "timestamp with time zone",
-    ),
-    (
-        "transaction_timestamp",
-        "pg_catalog.transaction_timestamp()",
-        "timestamp with time zone",
-    ),
-    ("txid_current", "pg_catalog.txid_current()", "bigint"),
+    function!("statement_timestamp", "timestamp with time zone"),
+    function!("transaction_timestamp", "timestamp with time zone"),
+    function!("txid_current", "bigint"),
     ("user", "CURRENT_USER", "name"),
-    ("version", "pg_catalog.version()", "text"),
+    function!("version", "text"),
     // What a statement is told of the server once, it may be told again.
-    ("getpgusername", "pg_catalog.getpgusername()", "name"),
-    (
-        "pg_current_snapshot",
-        "pg_catalog.pg_current_snapshot()",
-        "pg_snapshot",
-    ),
-    (
-        "pg_current_wal_flush_lsn",
-        "pg_catalog.pg_current_wal_flush_lsn()",
-        "pg_lsn",
-    ),
-    (
-        "pg_current_wal_insert_lsn",
-        "pg_catalog.pg_current_wal_insert_lsn()",
-        "pg_lsn",
-    ),
-    (
-        "pg_current_wal_lsn",
-        "pg_catalog.pg_current_wal_lsn()",
-        "pg_lsn",
-    ),
-    (
-        "pg_current_xact_id_if_assigned",
-        "pg_catalog.pg_current_xact_id_if_assigned()",
-        "xid8",
-    ),
-    (
-        "pg_is_in_recovery",
-        "pg_catalog.pg_is_in_recovery()",
-        "boolean",
-    ),
-    (
-        "pg_jit_available",
-        "pg_catalog.pg_jit_available()",
-        "boolean",
-    ),
-    (
-        "pg_last_wal_receive_lsn",
-        "pg_catalog.pg_last_wal_receive_lsn()",
-        "pg_lsn",
-    ),
-    (
-        "pg_last_wal_replay_lsn",
-        "pg_catalog.pg_last_wal_replay_lsn()",
-        "pg_lsn",
-    ),
-    (
-        "pg_last_xact_replay_timestamp",
-        "pg_catalog.pg_last_xact_replay_timestamp()",
-        "timestamp with time zone",
-    ),
-    (
-        "pg_notification_queue_usage",
-        "pg_catalog.pg_notification_queue_usage()",
-        "double precision",
-    ),
-    (
-        "pg_replication_origin_session_is_setup",
-        "pg_catalog.pg_replication_origin_session_is_setup()",
-        "boolean",
-    ),
-    (
-        "pg_stat_get_bgwriter_buf_written_checkpoints",
-        "pg_catalog.pg_stat_get_bgwriter_buf_written_checkpoints()",
-        "bigint",
-    ),
-    (
-        "pg_stat_get_bgwriter_buf_written_clean",
-        "pg_catalog.pg_stat_get_bgwriter_buf_written_clean()",
-        "bigint",
-    ),
-    (
-        "pg_stat_get_bgwriter_maxwritten_clean",
-        "pg_catalog.pg_stat_get_bgwriter_maxwritten_clean()",
-        "bigint",
-    ),
-    (
-        "pg_stat_get_bgwriter_requested_checkpoints",
-        "pg_catalog.pg_stat_get_bgwriter_requested_checkpoints()",
-        "bigint",
-    ),
-    (
+    function!("getpgusername", "name"),
+    function!("pg_current_snapshot", "pg_snapshot"),
+    function!("pg_current_wal_flush_lsn", "pg_lsn"),
+    function!("pg_current_wal_insert_lsn", "pg_lsn"),
+    function!("pg_current_wal_lsn", "pg_lsn"),
+    function!("pg_current_xact_id_if_assigned", "xid8"),
+    function!("pg_is_in_recovery", "boolean"),
+    function!("pg_jit_available", "boolean"),
+    function!("pg_last_wal_receive_lsn", "pg_lsn"),
+    function!("pg_last_wal_replay_lsn", "pg_lsn"),
+    function!("pg_last_xact_replay_timestamp", "timestamp with time zone"),
+    function!("pg_notification_queue_usage", "double precision"),
+    function!("pg_replication_origin_session_is_setup", "boolean"),
+    function!("pg_stat_get_bgwriter_buf_written_checkpoints", "bigint"),
+    function!("pg_stat_get_bgwriter_buf_written_clean", "bigint"),
+    function!("pg_stat_get_bgwriter_maxwritten_clean", "bigint"),
+    function!("pg_stat_get_bgwriter_requested_checkpoints", "bigint"),
+    function!(
         "pg_stat_get_bgwriter_stat_reset_time",
-        "pg_catalog.pg_stat_get_bgwriter_stat_reset_time()",
-        "timestamp with time zone",
+        "timestamp with time zone"
     ),
-    (
-        "pg_stat_get_bgwriter_timed_checkpoints",
-        "pg_catalog.pg_stat_get_bgwriter_timed_checkpoints()",
-        "bigint",
-    ),
-    (
-        "pg_stat_get_buf_alloc",
-        "pg_catalog.pg_stat_get_buf_alloc()",
-        "bigint",
-    ),
-    (
-        "pg_stat_get_buf_fsync_backend",
-        "pg_catalog.pg_stat_get_buf_fsync_backend()",
-        "bigint",
-    ),
-    (
-        "pg_stat_get_buf_written_backend",
-        "pg_catalog.pg_stat_get_buf_written_backend()",
-        "bigint",
-    ),
-    (
-        "pg_stat_get_checkpoint_sync_time",
-        "pg_catalog.pg_stat_get_checkpoint_sync_time()",
-        "double precision",
-    ),
-    (
-        "pg_stat_get_checkpoint_write_time",
-        "pg_catalog.pg_stat_get_checkpoint_write_time()",
-        "double precision",
-    ),
-    (
-        "pg_stat_get_snapshot_timestamp",
-        "pg_catalog.pg_stat_get_snapshot_timestamp()",
-        "timestamp with time zone",
-    ),
-    ("timeofday", "pg_catalog.timeofday()", "text"),
-    (
-        "txid_current_if_assigned",
-        "pg_catalog.txid_current_if_assigned()",
-        "bigint",
-    ),
-    (
-        "txid_current_snapshot",
-        "pg_catalog.txid_current_snapshot()",
-        "txid_snapshot",
-    ),
+    function!("pg_stat_get_bgwriter_timed_checkpoints", "bigint"),
+    function!("pg_stat_get_buf_alloc", "bigint"),
+    function!("pg_stat_get_buf_fsync_backend", "bigint"),
+    function!("pg_stat_get_buf_written_backend", "bigint"),
+    function!("pg_stat_get_checkpoint_sync_time", "double precision"),
+    function!("pg_stat_get_checkpoint_write_time", "double precision"),
+    function!("pg_stat_get_snapshot_timestamp", "timestamp with time zone"),
+    function!("timeofday", "text"),
+    function!("txid_current_if_assigned", "bigint"),
+    function!("txid_current_snapshot", "txid_snapshot"),
 ];
 
 /// What a query asks of the server's moment and session: names that [`of_server`] knows.
