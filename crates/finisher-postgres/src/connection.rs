@@ -196,8 +196,7 @@ impl Connection {
         if statement.described.row_description.is_empty() {
             return Err(Failure::Query(StatementError::unsupported(NO_QUERY)));
         }
-        let types = &statement.described.parameter_types;
-        check_moments(&request.query, types, execution)?;
+        check_moments(&statement, execution)?;
         let rows = self.execute(&statement, execution).await?;
         Ok(FinisherAnswer::Rows(rows))
     }
@@ -411,14 +410,16 @@ impl Connection {
 }
 
 /// Refuses a parameter that is sent as text and may be the moment at which it is read.
-fn check_moments(query: &str, types: &[u32], execution: &FinisherExecution) -> Result<(), Failure> {
+fn check_moments(statement: &Statement, execution: &FinisherExecution) -> Result<(), Failure> {
+    let types = &statement.described.parameter_types;
+    let reads_fields = statement.reads_fields;
     let values = execution.formats.iter().zip(&execution.values);
     let texts = types
         .iter()
         .zip(values)
         .filter(|(_, (format, _))| **format == 0);
     let mut texts = texts.filter_map(|(own, (_, text))| Some((*own, text.as_deref()?)));
-    match texts.any(|(own, text)| moments::is_moment(query, own, text)) {
+    match texts.any(|(own, text)| moments::is_moment(own, text, reads_fields)) {
         true => Err(Failure::Query(moments::refusal())),
         false => Ok(()),
     }

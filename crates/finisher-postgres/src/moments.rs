@@ -40,18 +40,19 @@ pub(crate) fn may_name(text: &str) -> bool {
     words.any(|word| WORDS.iter().any(|own| word.eq_ignore_ascii_case(own)))
 }
 
-/// Whether a parameter of this type may be the moment, or have it in it.
-pub(crate) fn is_moment(query: &str, type_oid: u32, text: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(text);
-    match TYPES.contains(&type_oid) {
-        true => may_name(&text),
-        false => reads_fields(query) && (may_name(&text) || text.contains("\\u")),
+/// Whether a parameter of this type may be the moment, or have it in a field that the query reads.
+pub(crate) fn is_moment(type_oid: u32, text: &[u8], reads_fields: bool) -> bool {
+    let is_of_time = TYPES.contains(&type_oid);
+    if !is_of_time && !reads_fields {
+        return false;
     }
+    let text = String::from_utf8_lossy(text);
+    may_name(&text) || !is_of_time && text.contains("\\u")
 }
 
 /// Whether a query may read dates and times from the fields of a JSON or XML text: by their input
 /// functions, without a cast.
-fn reads_fields(query: &str) -> bool {
+pub(crate) fn reads_fields(query: &str) -> bool {
     let query = query.to_ascii_lowercase();
     let mut readers = FIELD_READERS.iter();
     readers.any(|own| query.contains(own))
@@ -170,7 +171,11 @@ mod tests {
             (query, r#"[{"d": "2001-01-01"}]"#, false),
             ("SELECT $1::json", r#"[{"d": "now"}]"#, false),
         ] {
-            assert_eq!(is_moment(query, 114, text.as_bytes()), is_read, "{text}");
+            assert_eq!(
+                is_moment(114, text.as_bytes(), reads_fields(query)),
+                is_read,
+                "{text}"
+            );
         }
     }
 

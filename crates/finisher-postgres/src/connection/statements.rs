@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use session_postgres::finisher::{Described, FinisherRequest};
 
+use crate::moments;
+
 /// More are closed, the one first that was not used for longest.
 const COUNT_MAX: usize = 64;
 
@@ -32,6 +34,8 @@ impl Key {
 pub(super) struct Statement {
     pub(super) name: String,
     pub(super) described: Arc<Described>,
+    /// Whether it may read dates and times from the fields of a JSON or XML text.
+    pub(super) reads_fields: bool,
     used: u64,
 }
 
@@ -79,6 +83,7 @@ impl Statements {
         let statement = Statement {
             name,
             described: Arc::new(described),
+            reads_fields: moments::reads_fields(&request.query),
             used: self.clock,
         };
         self.prepared.insert(Key::of(request), statement);
