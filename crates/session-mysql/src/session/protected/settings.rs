@@ -128,11 +128,7 @@ impl Settings {
                 },
             },
             files: text(9).and_then(Letters::of),
-            packet_end: match text(10) {
-                // A server of tests alone.
-                None => usize::MAX,
-                Some(size) => size.parse().unwrap_or(0),
-            },
+            packet_end: text(10).and_then(|size| size.parse().ok()).unwrap_or(0),
             // `HA_POS_ERROR` of the server: none.
             limits_rows: text(11).is_some_and(|limit| limit != u64::MAX.to_string()),
             key: format!(

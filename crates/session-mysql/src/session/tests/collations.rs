@@ -3,9 +3,8 @@
 use crypto::secret::Key;
 use session_core::Root;
 use sql_plan::Rules;
-use sql_rewrite::mysql::schema::ASKED;
 
-use super::ruled::rows;
+use super::ruled::Shop;
 use super::*;
 
 const RULES: &str = "
@@ -21,60 +20,23 @@ fn begun() -> Played {
     Played::begun_under(Some(Arc::new(protection)), SERVER)
 }
 
-/// The answer to a question of the proxy's own. None: it is none.
-fn told(text: &str) -> Option<Vec<Vec<u8>>> {
-    if text.starts_with("SELECT @@version") {
-        let values = [
-            "10.11.19-MariaDB",
-            "0",
-            "STRICT_ALL_TABLES",
-            "anna@%",
-            "shop",
-            "utf8mb4",
-            "utf8mb4",
-            "utf8mb4",
-            "NONE",
-        ];
-        return Some(rows(SERVER, 9, &[&values.map(Some)]));
-    }
-    let column = |name: &'static str, kind: &'static str| {
-        ["shop", "person", name, kind, "1", "0", ""].map(Some)
-    };
-    let of = |width, own: &[&[Option<&str>]]| Some(rows(SERVER, width, own));
-    match ASKED.iter().position(|own| text.starts_with(own)) {
-        Some(0) => of(4, &[&["shop", "person", "BASE TABLE", "InnoDB"].map(Some)]),
-        Some(1) => of(
-            7,
-            &[
-                &column("id", "int"),
-                &column("name", "varbinary(400)"),
-                &column("mail", "varbinary(400)"),
-            ],
-        ),
-        Some(5) => of(2, &[&["%", "%"].map(Some)]),
-        Some(_) => of(2, &[]),
-        None if text.contains("WEIGHT_STRING") => Some(vec![error(1273)]),
-        None => None,
-    }
-}
+const SHOP: Shop = Shop {
+    version: "10.11.19-MariaDB",
+    columns: &[
+        ["id", "int"],
+        ["name", "varbinary(400)"],
+        ["mail", "varbinary(400)"],
+    ],
+};
 
 /// Sends a text, answers the proxy's questions, and gives what else it sends.
 fn asks(played: &mut Played, text: &str) -> Vec<Vec<u8>> {
     played.client(0, &[b"\x03", text.as_bytes()].concat());
-    loop {
-        let sent = played.sent();
-        let Some((_, last)) = sent.last() else {
-            return Vec::new();
-        };
-        match told(&String::from_utf8_lossy(&last[1..])) {
-            Some(answer) => {
-                for (number, payload) in (1..).zip(&answer) {
-                    played.server(number, payload);
-                }
-            }
-            None => return sent.into_iter().map(|(_, payload)| payload).collect(),
-        }
-    }
+    played.told_by(|text| {
+        let of_weights = || vec![error(1273)];
+        let told = SHOP.told(text, SERVER);
+        told.or_else(|| text.contains("WEIGHT_STRING").then(of_weights))
+    })
 }
 
 #[test]

@@ -70,39 +70,56 @@ pub(super) fn rows(
     packets
 }
 
-/// The answer to a question of the proxy's own. None: it is none.
-pub(super) fn told(text: &str, capabilities: Capabilities) -> Option<Vec<Vec<u8>>> {
-    if text.starts_with("SELECT @@version") {
-        let values = [
-            "8.0.15",
-            "0",
-            "STRICT_ALL_TABLES",
-            "anna@%",
-            "shop",
-            "utf8mb4",
-            "utf8mb4",
-            "utf8mb4",
-            "NONE",
-        ];
-        return Some(rows(capabilities, 9, &[&values.map(Some)]));
-    }
-    let column = |name: &'static str, kind: &'static str| {
-        ["shop", "person", name, kind, "1", "0", ""].map(Some)
-    };
-    let index = ASKED.iter().position(|own| text.starts_with(own))?;
-    let of = |width, own: &[&[Option<&str>]]| Some(rows(capabilities, width, own));
-    match index {
-        0 => of(4, &[&["shop", "person", "BASE TABLE", "InnoDB"].map(Some)]),
-        1 => of(
-            7,
-            &[
-                &column("id", "int"),
-                &column("name", "varbinary(121)"),
-                &column("number", "varbinary(17)"),
-            ],
-        ),
-        5 => of(2, &[&["%", "%"].map(Some)]),
-        _ => of(2, &[]),
+/// A server with one table.
+pub(super) struct Shop {
+    pub(super) version: &'static str,
+    /// Names and types of the columns of `person`.
+    pub(super) columns: &'static [[&'static str; 2]],
+}
+
+const SHOP: Shop = Shop {
+    version: "8.0.15",
+    columns: &[
+        ["id", "int"],
+        ["name", "varbinary(121)"],
+        ["number", "varbinary(17)"],
+    ],
+};
+
+impl Shop {
+    /// The answer to a question of the proxy's own. None: it is none.
+    pub(super) fn told(&self, text: &str, capabilities: Capabilities) -> Option<Vec<Vec<u8>>> {
+        let of = |width, own: &[&[Option<&str>]]| Some(rows(capabilities, width, own));
+        if text.starts_with("SELECT @@version") {
+            let values = [
+                self.version,
+                "0",
+                "STRICT_ALL_TABLES",
+                "anna@%",
+                "shop",
+                "utf8mb4",
+                "utf8mb4",
+                "utf8mb4",
+                "NONE",
+                "utf8mb4",
+                "67108864",
+                "18446744073709551615",
+            ];
+            return of(values.len(), &[&values.map(Some)]);
+        }
+        match ASKED.iter().position(|own| text.starts_with(own))? {
+            0 => of(4, &[&["shop", "person", "BASE TABLE", "InnoDB"].map(Some)]),
+            1 => {
+                let columns = self.columns.iter();
+                let columns = columns
+                    .map(|[name, kind]| ["shop", "person", name, kind, "1", "0", ""].map(Some));
+                let columns: Vec<_> = columns.collect();
+                let columns: Vec<&[Option<&str>]> = columns.iter().map(|own| &own[..]).collect();
+                of(7, &columns)
+            }
+            5 => of(2, &[&["%", "%"].map(Some)]),
+            _ => of(2, &[]),
+        }
     }
 }
 
@@ -110,6 +127,11 @@ impl Played {
     /// Answers the proxy's questions, and gives what else it sends.
     pub(super) fn told(&mut self) -> Vec<Vec<u8>> {
         let capabilities = self.session.capabilities;
+        self.told_by(|text| SHOP.told(text, capabilities))
+    }
+
+    /// The same, with these answers.
+    pub(super) fn told_by(&mut self, told: impl Fn(&str) -> Option<Vec<Vec<u8>>>) -> Vec<Vec<u8>> {
         let mut others = Vec::new();
         loop {
             let mut sent = self.sent();
@@ -119,7 +141,7 @@ impl Played {
                 return others;
             };
             let text = String::from_utf8_lossy(&last[1..]).into_owned();
-            let Some(answer) = told(&text, capabilities) else {
+            let Some(answer) = told(&text) else {
                 others.push(last);
                 return others;
             };
@@ -446,7 +468,7 @@ fn settings_are_asked_for_after_what_may_change_them() {
             sent[0].1.starts_with(b"\x03SELECT @@version"),
             "{command:?}"
         );
-        let answer = told("SELECT @@version", SERVER).expect("an answer");
+        let answer = SHOP.told("SELECT @@version", SERVER).expect("an answer");
         played.answers(&answer);
         played.told();
         played.server(1, &ok(0));
