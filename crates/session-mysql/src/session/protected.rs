@@ -268,14 +268,13 @@ impl Protected {
         sequence: u8,
         reach: &mut Reach<'_>,
     ) -> Result<(), Refusal> {
-        self.pending = Some(Pending {
+        let pending = Pending {
             payload: payload.to_vec(),
             remaining: None,
             sequence,
             weighings: 0,
-        });
-        self.advance(reach)?;
-        self.answer_unsent(reach)
+        };
+        self.begin(pending, reach)
     }
 
     /// Begins the next of several statements.
@@ -287,7 +286,11 @@ impl Protected {
         rest: Remaining,
         reach: &mut Reach<'_>,
     ) -> Result<(), Refusal> {
-        self.pending = Some(Pending::of_remaining(rest));
+        self.begin(Pending::of_remaining(rest), reach)
+    }
+
+    fn begin(&mut self, pending: Pending, reach: &mut Reach<'_>) -> Result<(), Refusal> {
+        self.pending = Some(pending);
         self.advance(reach)?;
         self.answer_unsent(reach)
     }
