@@ -116,6 +116,8 @@ enum Service {
 /// Whether a server is what a session wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
+    /// Patroni or the monitor says that it is.
+    Told,
     Good,
     /// It is of use where no better one is.
     Second,
@@ -163,7 +165,8 @@ impl Servers {
     }
 
     /// Those that a session may try, the best first; of equals the one of which is known longest
-    /// that it was not right, then the one that stands first in the configuration.
+    /// that it was not right, then the one that stands first in the configuration. A server that
+    /// the monitor or Patroni says is right comes before one of which nothing is known.
     pub fn candidates(&self) -> Vec<Arc<Server>> {
         let now = Instant::now();
         let ranks = self.all.iter().map(|one| (self.rank(one, now), one));
@@ -188,7 +191,7 @@ impl Servers {
                 let now = Instant::now();
                 let may_be_standby = |server: &Arc<Server>| {
                     let rank = self.rank(server, now);
-                    (rank.service, rank.fit) == (Service::Serves, Fit::Good)
+                    rank.service == Service::Serves && rank.fit <= Fit::Good
                 };
                 match left.iter().any(may_be_standby) {
                     true => Target::Standby,
@@ -221,6 +224,8 @@ impl Servers {
             (Some(Verdict::Serves { is_standby }), _) => match self.fit(is_standby) {
                 // A primary may have been made one for reading: only a session finds that out.
                 Fit::Wrong if self.target != TargetSessionAttrs::ReadOnly => (Fit::Out, None),
+                // A server of which nothing is known yet may be a wrong one.
+                Fit::Good if self.target != TargetSessionAttrs::Any => (Fit::Told, None),
                 fit => (fit, None),
             },
             (None, Some((is_standby, since))) => match self.fit(is_standby) {
@@ -390,6 +395,30 @@ impl Server {
         ServerFacts {
             is_standby,
             is_read_only: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_is_known_to_be_right_comes_before_one_of_which_nothing_is_known() {
+        for (target, first) in [("any", 0), ("primary", 1), ("read-write", 1)] {
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            let path = folder.path().join("proxy.toml");
+            let text = format!(
+                "listen = \"127.0.0.1:0\"\nupstream = [\"127.0.0.1:1\", \"127.0.0.1:2\"]\n\
+                 target_session_attrs = \"{target}\""
+            );
+            std::fs::write(&path, text).expect("written");
+            let config = configuration::read_toml(&path).expect("a configuration");
+            let servers = Servers::new(&config).expect("no TLS");
+            let verdict = Verdict::Serves { is_standby: false };
+            servers.all()[1].note_verdict(Witness::Monitor, verdict);
+            let candidates: Vec<_> = servers.candidates().iter().map(|one| one.index).collect();
+            assert_eq!(candidates, [first, 1 - first], "{target}");
         }
     }
 }
