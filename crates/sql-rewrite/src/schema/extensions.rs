@@ -9,6 +9,8 @@ pub struct Extensions {
     pub all: Vec<Extension>,
     /// Names of their functions and operators that others have, too.
     pub clashes: BTreeSet<String>,
+    /// Kinds of indexes, beside those of PostgreSQL itself, that may be over bytes.
+    pub byte_methods: BTreeSet<String>,
 }
 
 /// An extension, as the server has it.

@@ -27,9 +27,11 @@ mod checked;
 mod constraint;
 mod create;
 mod drawn;
+mod emptied;
 mod grouped;
 mod guarded;
 mod index;
+mod indexed;
 mod renamed;
 
 pub(crate) use after::after;
@@ -123,15 +125,24 @@ fn changed() -> Effects {
 
 /// A rewritten statement. Its text is parsed again, so that the server reads what was checked.
 fn written(statement: &Statement) -> Result<Plan, Refusal> {
-    let text = forms::for_server(statement.to_string());
-    if !parse::reads_back(&text, statement) {
+    written_as(statement.to_string(), statement)
+}
+
+/// The text for the server, if it says the same as the statement.
+fn for_server(text: String, statement: &Statement) -> Option<String> {
+    let text = forms::for_server(text);
+    parse::reads_back(&text, statement).then_some(text)
+}
+
+fn written_as(text: String, statement: &Statement) -> Result<Plan, Refusal> {
+    let Some(text) = for_server(text, statement) else {
         return Err(Refusal {
             sqlstate: SqlState::FEATURE_NOT_SUPPORTED,
             message: "the statement on a protected table cannot be written anew for the server"
                 .to_owned(),
             hint: Some("Split it into simpler statements.".to_owned()),
         });
-    }
+    };
     let translated = Translated {
         template: Template {
             pieces: vec![Piece::Text(text)],

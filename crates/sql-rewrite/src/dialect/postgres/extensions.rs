@@ -135,6 +135,7 @@ pub(crate) fn read(answer: &Answer) -> Extensions {
                 version: text(3),
                 digest: text(4),
             }),
+            "method" => drop(extensions.byte_methods.insert(text(1))),
             _ => drop(extensions.clashes.insert(text(1))),
         }
     }

@@ -1,13 +1,10 @@
 //! `CREATE INDEX`
 
-use sqlparser::ast::{
-    CreateIndex, Expr, IndexColumn, IndexType, ObjectName, OrderByExpr, OrderByOptions, Statement,
-    Value,
-};
+use sqlparser::ast::{CreateIndex, Expr, IndexColumn, ObjectName, Statement};
 
-use super::{constraint, find_known, pass, put_schema, refusal, subject_of, written};
-use crate::dialect::marks;
-use crate::dialect::postgres::names::{quoted, split};
+use super::indexed::{is_sorted, other_name, text_of};
+use super::{constraint, emptied, find_known, pass, put_schema, refusal, subject_of, written_as};
+use crate::dialect::postgres::names::split;
 use crate::schema::views::View;
 use crate::{Mode, Plan, Refusal, Schema, Table};
 
@@ -48,12 +45,13 @@ pub(super) fn plan(create: &CreateIndex, schema: &Schema) -> Result<Plan, Refusa
         anew.columns.clone_from(&create.columns);
     }
     if anew.columns.is_empty() {
-        make_empty(&mut anew, create, &view, table)?;
+        anew = emptied::make(create, &view, table, schema)?;
     } else if create.name.is_none() && anew.columns.len() < create.columns.len() {
         return Err(other_name(table));
     }
     put_schema(&mut anew.table_name, &table.schema);
-    written(&Statement::CreateIndex(anew))
+    let text = text_of(&anew);
+    written_as(text, &Statement::CreateIndex(anew))
 }
 
 /// The column as it stands in the server's index. Left out is what the server finds nothing by:
@@ -79,14 +77,6 @@ fn kept(
         is_pattern(&class).then_some(())?;
     }
     Some(column)
-}
-
-/// Whether an index is of a kind that finds equal bytes.
-fn is_sorted(create: &CreateIndex) -> bool {
-    matches!(
-        create.using,
-        None | Some(IndexType::BTree | IndexType::Hash)
-    )
 }
 
 /// A unique index says which values there may be, so nothing of it is left out.
@@ -121,56 +111,6 @@ fn check_unique(
 fn is_pattern(class: &ObjectName) -> bool {
     let name = split(class).map(|(_, name)| name).unwrap_or_default();
     PATTERN_CLASSES.contains(&name.as_str())
-}
-
-/// An index of which nothing is left is made without entries, under its name: statements that
-/// rename or drop it find it, and an index says nothing about the answers of queries.
-fn make_empty(
-    anew: &mut CreateIndex,
-    create: &CreateIndex,
-    view: &View<'_>,
-    table: &Table,
-) -> Result<(), Refusal> {
-    let is_column = |column: &&IndexColumn| view.column(&column.column.expr).is_some();
-    let mut columns: Vec<IndexColumn> = create.columns.iter().filter(is_column).cloned().collect();
-    let has_others = columns.len() < create.columns.len() || !create.include.is_empty();
-    if create.name.is_none() && has_others {
-        return Err(other_name(table));
-    }
-    if columns.is_empty() {
-        let own = table.columns.iter().find(|own| own.protected.is_some());
-        columns.extend(own.map(|own| IndexColumn {
-            column: OrderByExpr {
-                expr: Expr::Identifier(quoted(&own.name)),
-                options: OrderByOptions::default(),
-                with_fill: None,
-            },
-            operator_class: None,
-        }));
-    }
-    for column in &mut columns {
-        column.operator_class = None;
-    }
-    if !is_sorted(create) {
-        anew.using = None;
-        anew.with.retain(marks::is_tablespace);
-    }
-    *anew = CreateIndex {
-        columns,
-        include: Vec::new(),
-        predicate: Some(Expr::value(Value::Boolean(false))),
-        ..anew.clone()
-    };
-    Ok(())
-}
-
-/// The server makes the name of an index from its columns.
-fn other_name(table: &Table) -> Refusal {
-    refusal(
-        &format!("protected table {}.{}", table.schema, table.name),
-        "an index without a name, of which columns are left out, would get another name than usual",
-        "Give the index a name, or leave the columns out: the server finds nothing by them.",
-    )
 }
 
 /// `IS NULL` of a protected column is allowed in conditions, and has no use as a key.

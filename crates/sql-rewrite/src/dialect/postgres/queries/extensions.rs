@@ -7,6 +7,8 @@
 /// (PostgreSQL, "Type Conversion"). Nor `<->` of btree_gist: it takes no texts, so it is never
 /// meant where that of pg_trgm could be.
 ///
+/// And kinds of indexes for which an extension has operators of bytes.
+///
 /// A digest depends on the search path, by which types are printed.
 pub const EXTENSIONS: &str = "\
 SELECT 'extension', e.extname::pg_catalog.text, n.nspname::pg_catalog.text, e.extversion,
@@ -106,4 +108,11 @@ SELECT DISTINCT 'clash', other.name, NULL, NULL, NULL
                 FROM pg_catalog.pg_cast c
                WHERE c.casttarget OPERATOR(pg_catalog.=) t.oid
                  AND c.castcontext OPERATOR(pg_catalog.=) 'i'::pg_catalog.\"char\"))
+UNION ALL
+SELECT 'method', m.amname::pg_catalog.text, NULL, NULL, NULL
+  FROM pg_catalog.pg_opclass c
+  JOIN pg_catalog.pg_am m ON m.oid OPERATOR(pg_catalog.=) c.opcmethod
+ WHERE c.opcdefault
+   AND c.opcintype OPERATOR(pg_catalog.=) 'pg_catalog.bytea'::pg_catalog.regtype::pg_catalog.oid
+   AND c.oid OPERATOR(pg_catalog.>=) '16384'::pg_catalog.oid
  ORDER BY 1, 2";

@@ -28,6 +28,10 @@ fn indexes_leave_out_columns_that_the_server_cannot_compare() {
         "CREATE INDEX i ON people USING gin (city gin_trgm_ops, name gin_trgm_ops)",
         "CREATE INDEX i ON \"public\".people USING GIN (city gin_trgm_ops)",
     );
+    becomes(
+        "CREATE INDEX i ON people (city text_pattern_ops DESC NULLS LAST, note)",
+        "CREATE INDEX i ON \"public\".people(city text_pattern_ops DESC NULLS LAST)",
+    );
     passes("CREATE INDEX i ON plain (lower(b))");
 }
 
@@ -41,13 +45,15 @@ fn an_index_of_which_nothing_is_left_is_empty() {
         (
             "CREATE INDEX CONCURRENTLY IF NOT EXISTS i ON people USING gin \
              (name gin_trgm_ops, note) WITH (fastupdate = off) WHERE note LIKE 'hunter2%'",
-            "CREATE INDEX CONCURRENTLY IF NOT EXISTS i ON \"public\".people(name, note) \
-             WHERE false",
+            "CREATE INDEX CONCURRENTLY IF NOT EXISTS i ON \"public\".people USING GIN \
+             ((CAST(NULL AS CHARACTER VARYING(40))) gin_trgm_ops, (CAST(NULL AS TEXT))) \
+             WITH (fastupdate = off) WHERE false AND \"name\" IS NULL AND note IS NULL",
         ),
         (
             "CREATE INDEX i ON people USING gin (note) WITH (fastupdate = off) TABLESPACE s WHERE \
              note LIKE 'hunter2%'",
-            "CREATE INDEX i ON \"public\".people(note) TABLESPACE s WHERE false",
+            "CREATE INDEX i ON \"public\".people USING GIN ((CAST(NULL AS TEXT))) \
+             WITH (fastupdate = off) TABLESPACE s WHERE false AND note IS NULL",
         ),
         (
             "CREATE INDEX i ON people USING hash (note) WITH (fillfactor = 70)",
@@ -56,10 +62,34 @@ fn an_index_of_which_nothing_is_left_is_empty() {
         ),
         (
             "CREATE INDEX i ON people (lower(note), name gin_trgm_ops) INCLUDE (city)",
-            "CREATE INDEX i ON \"public\".people(name) WHERE false",
+            "CREATE INDEX i ON \"public\".people(lower((CAST(NULL AS TEXT))), name) \
+             INCLUDE (city) WHERE false AND note IS NULL",
         ),
         (
-            "CREATE INDEX i ON people (lower(note))",
+            "CREATE INDEX i ON people (lower(note) text_pattern_ops DESC)",
+            "CREATE INDEX i ON \"public\".people(lower((CAST(NULL AS TEXT))) text_pattern_ops \
+             DESC) WHERE false AND note IS NULL",
+        ),
+        (
+            "CREATE INDEX i ON people USING brin (note text_minmax_ops) WITH (pages_per_range = 4)",
+            "CREATE INDEX i ON \"public\".people USING BRIN (note) WITH (pages_per_range = 4) \
+             WHERE false",
+        ),
+        (
+            "CREATE INDEX i ON people USING gin (to_tsvector('english'::regconfig, \
+             coalesce(note, 'hunter2') || city || left(name, 4)))",
+            "CREATE INDEX i ON \"public\".people USING GIN (to_tsvector(NULL::regconfig, \
+             coalesce((CAST(NULL AS TEXT)), NULL) || city || \
+             left((CAST(NULL AS CHARACTER VARYING(40))), (CAST(NULL AS INTEGER))))) \
+             WHERE false AND \"name\" IS NULL AND note IS NULL",
+        ),
+        (
+            "CREATE INDEX i ON people ((note LIKE 'hunter2' ESCAPE '!'))",
+            "CREATE INDEX i ON \"public\".people(((CAST(NULL AS TEXT)) LIKE NULL ESCAPE NULL)) \
+             WHERE false AND note IS NULL",
+        ),
+        (
+            "CREATE INDEX i ON people USING gin ((note || U&'hunter2') gin_trgm_ops)",
             "CREATE INDEX i ON \"public\".people(\"id\") WHERE false",
         ),
     ] {
