@@ -61,9 +61,12 @@ fn same_kind(create: &CreateIndex, view: &View<'_>, schema: &Schema) -> Option<C
     };
     let mut columns = create.columns.clone();
     for column in &mut columns {
+        // An index that sorts keeps its columns rather than their operator classes, which say
+        // nothing of what it finds.
+        let keeps = takes_ciphertext && (column.operator_class.is_none() || is_sorted(create));
         let own = &mut column.column.expr;
         match view.column(own) {
-            Some(Some(_)) if takes_ciphertext => column.operator_class = None,
+            Some(Some(_)) if keeps => column.operator_class = None,
             _ => emptying.empty(own)?,
         }
     }

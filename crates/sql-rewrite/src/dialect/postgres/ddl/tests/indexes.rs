@@ -72,6 +72,11 @@ fn an_index_of_which_nothing_is_left_is_empty() {
         ),
         (
             "CREATE INDEX i ON people USING brin (note text_minmax_ops) WITH (pages_per_range = 4)",
+            "CREATE INDEX i ON \"public\".people USING BRIN ((CAST(NULL AS TEXT)) \
+             text_minmax_ops) WITH (pages_per_range = 4) WHERE false AND note IS NULL",
+        ),
+        (
+            "CREATE INDEX i ON people USING brin (note) WITH (pages_per_range = 4)",
             "CREATE INDEX i ON \"public\".people USING BRIN (note) WITH (pages_per_range = 4) \
              WHERE false",
         ),
