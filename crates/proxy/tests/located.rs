@@ -69,6 +69,30 @@ fn rows_that_move_while_others_are_written_are_written_too() {
     }
 }
 
+/// Foreign keys with actions matter where they lead back to the table.
+#[test]
+fn keys_that_lead_elsewhere_do_not_stop_an_upsert() {
+    let Some(setup) = start() else { return };
+    let mut client = setup.connect();
+    let create = "CREATE TABLE shelf (id integer PRIMARY KEY, top integer UNIQUE); CREATE TABLE \
+                  book (id integer PRIMARY KEY REFERENCES shelf ON UPDATE CASCADE); CREATE TABLE \
+                  tree (id integer PRIMARY KEY REFERENCES book ON UPDATE CASCADE ON DELETE \
+                  CASCADE, name text, n integer); INSERT INTO shelf (id) VALUES (1); INSERT INTO \
+                  book VALUES (1)";
+    client.batch_execute(create).expect(create);
+    let upsert = "INSERT INTO tree (id, name, n) VALUES (1, 'y', 1) ON CONFLICT (id) DO UPDATE SET \
+                  name = tree.name || EXCLUDED.name";
+    for _ in 0..2 {
+        client.batch_execute(upsert).expect(upsert);
+    }
+    let left = answer(&mut client, "SELECT name FROM tree");
+    assert_eq!(left.expect("a row"), ["yy"]);
+    let back = "ALTER TABLE shelf ADD FOREIGN KEY (top) REFERENCES tree ON DELETE SET NULL";
+    client.batch_execute(back).expect(back);
+    let error = answer(&mut client, upsert).expect_err("keys lead back to it");
+    assert_eq!(code(&error), "0A000");
+}
+
 /// Where the server decides more about rows than what is sent shows, the proxy refuses.
 #[test]
 fn rows_that_the_server_decides_about_are_left_to_it() {

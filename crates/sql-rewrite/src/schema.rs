@@ -246,7 +246,8 @@ pub struct RowRules {
     pub has_policies: bool,
     /// A constraint was not validated: rows that are there may break it.
     pub has_unvalidated: bool,
-    /// A foreign key changes its rows when the rows that they refer to are changed or deleted.
+    /// Foreign keys with actions lead from it back to it, by way of others or not: when one of its
+    /// rows is changed or deleted, others may be, too.
     pub are_moved_by_keys: bool,
 }
 

@@ -115,8 +115,8 @@ impl<'s> Conflicts<'s> {
             // The server would check a row that is there with the values that it has.
             return Err(unsupported(&format!(
                 "ON CONFLICT DO UPDATE that computes from protected columns of table {}.{}, which \
-                 has row-level security, a constraint that is not validated, or a foreign key \
-                 that changes its rows,",
+                 has row-level security, a constraint that is not validated, or foreign keys by \
+                 which one row changes another,",
                 table.schema, table.name
             ))
             .with_hint("Read the rows with FOR UPDATE first, then insert or update them."));

@@ -417,8 +417,8 @@ fn check_rows(table: &Table, clauses: &Clauses) -> Result<(), Refusal> {
         .filter(|clause| !matches!(clause.action, Action::Insert(_)));
     if table.rows.are_moved_by_keys && located.count() > 1 {
         return Err(unsupported(&format!(
-            "several clauses of MERGE that update or delete rows of table {title}, which a \
-             foreign key changes, too,"
+            "several clauses of MERGE that update or delete rows of table {title}, in which \
+             foreign keys let one row change another,"
         ))
         .with_hint("Use a statement for each clause, in one transaction."));
     }

@@ -247,8 +247,13 @@ SELECT pg_catalog.set_config('search_path',
                              pg_catalog.current_setting('strongroom.client_encoding'), true)";
 
 /// Relations of users: number, schema, name, kind, whether triggers fire or rules rewrite, text
-/// of a view, how and by which columns it is partitioned, the rules of its rows.
+/// of a view, how and by which columns it is partitioned, the rules of its rows: whether policies
+/// apply, constraints are not validated, and foreign keys with actions lead back to it.
 const RELATIONS: &str = "\
+WITH acting (own, other) AS (
+       SELECT k.conrelid, k.confrelid FROM pg_catalog.pg_constraint k
+        WHERE pg_catalog.translate(pg_catalog.concat(k.confdeltype, k.confupdtype), 'ar ', '')
+              OPERATOR(pg_catalog.<>) '')
 SELECT c.oid::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog.text,
        c.relkind::pg_catalog.text,
        (EXISTS (SELECT 1 FROM pg_catalog.pg_trigger t
@@ -263,10 +268,12 @@ SELECT c.oid::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog
        (EXISTS (SELECT 1 FROM pg_catalog.pg_constraint k
                  WHERE k.conrelid OPERATOR(pg_catalog.=) c.oid
                    AND NOT k.convalidated))::pg_catalog.text,
-       (EXISTS (SELECT 1 FROM pg_catalog.pg_constraint k
-                 WHERE k.conrelid OPERATOR(pg_catalog.=) c.oid
-                   AND pg_catalog.translate(pg_catalog.concat(k.confdeltype, k.confupdtype),
-                           'ar ', '') OPERATOR(pg_catalog.<>) ''))::pg_catalog.text
+       (EXISTS (WITH RECURSIVE led (other) AS (
+                     SELECT a.other FROM acting a WHERE a.own OPERATOR(pg_catalog.=) c.oid
+                      UNION
+                     SELECT a.other FROM led
+                       JOIN acting a ON a.own OPERATOR(pg_catalog.=) led.other)
+                SELECT 1 FROM led WHERE led.other OPERATOR(pg_catalog.=) c.oid))::pg_catalog.text
   FROM pg_catalog.pg_class c
   JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
   LEFT JOIN pg_catalog.pg_partitioned_table p ON p.partrelid OPERATOR(pg_catalog.=) c.oid
