@@ -65,7 +65,14 @@ fn cursors_and_prepared_statements_show_and_take_plain_values() {
         [text("CANARYc")]
     );
     let explain = format!("EXPLAIN ANALYZE EXECUTE {name}(4, 'CANARYd')");
-    client.batch_execute(&explain).expect_err("it is refused");
+    client.batch_execute(&explain).expect("inserted");
+    assert_eq!(
+        first(&mut client, "SELECT name FROM person WHERE id = 4"),
+        [text("CANARYd")]
+    );
+    let explain = format!("EXPLAIN (VERBOSE, FORMAT JSON) EXECUTE {name}(NULL, NULL)");
+    client.batch_execute(&explain).expect("explained");
+    setup.assert_unseen(&["CANARY"]);
 }
 
 /// What stands in no catalogue that is read, and what calls another function without its text.

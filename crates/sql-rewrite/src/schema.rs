@@ -244,7 +244,7 @@ pub struct Table {
 pub struct RowRules {
     /// Policies say which rows a user sees and writes.
     pub has_policies: bool,
-    /// A constraint was not validated: rows that are there may break it.
+    /// A constraint, other than a guard, was not validated: rows that are there may break it.
     pub has_unvalidated: bool,
     /// Foreign keys with actions lead from it back to it, by way of others or not: when one of its
     /// rows is changed or deleted, others may be, too.

@@ -155,11 +155,11 @@ impl Planning<'_> {
         if let Some(plan) = self.objects.fetch(text, part) {
             return Ok(Some(plan));
         }
-        self.objects.check_inner_execute(text, part)?;
-        match self.objects.execute(text, part)? {
-            Some(meant) => self.executed(&meant).map(Some),
-            None => Ok(None),
+        if let Some(meant) = self.objects.execute(text, part)? {
+            return self.executed(&meant).map(Some);
         }
+        self.objects.check_inner_execute(text, part)?;
+        Ok(None)
     }
 
     /// The plan of a prepared statement with its arguments.

@@ -414,7 +414,14 @@ fn statements_are_prepared_by_sql() {
     );
     assert!(run("EXECUTE find ('x')", &mut objects).starts_with("refused wrong number"));
     assert!(run("EXECUTE find (md5('x'), 5)", &mut objects).starts_with("refused"));
-    assert!(run("EXPLAIN EXECUTE find ('x', 5)", &mut objects).starts_with("refused"));
+    assert_eq!(
+        run(
+            "EXPLAIN (VERBOSE, FORMAT JSON) EXECUTE find (NULL, NULL)",
+            &mut objects
+        ),
+        "one: EXPLAIN (VERBOSE, FORMAT JSON) SELECT name FROM \"public\".person WHERE mail = \
+         {null match mail} AND active > CAST(NULL AS INT)\n"
+    );
     assert!(run("CREATE TABLE t AS EXECUTE find ('x', 5)", &mut objects).starts_with("refused"));
     assert!(run("EXECUTE other ('x')", &mut objects).starts_with("pass"));
     assert!(run("DEALLOCATE find", &mut objects).starts_with("pass"));
@@ -435,7 +442,18 @@ fn statements_are_prepared_by_sql() {
         executed.contains("VALUES ({constant store name}, {constant store visits})"),
         "{executed}"
     );
-    assert!(run("EXPLAIN ANALYZE EXECUTE s1('x')", &mut both).starts_with("refused"));
+    let explained = run("EXPLAIN ANALYZE EXECUTE s1('x')", &mut both);
+    assert!(
+        explained.starts_with("one: EXPLAIN ANALYZE INSERT INTO")
+            && explained.contains("{constant store name}"),
+        "{explained}"
+    );
+    for text in [
+        "EXPLAIN CREATE TABLE t AS EXECUTE s1('x')",
+        "EXPLAIN EXECUTE s1('x') EXECUTE s1('x')",
+    ] {
+        assert!(run(text, &mut both).starts_with("refused"), "{text}");
+    }
     let text = "PREPARE a AS INSERT INTO person (mail) VALUES ($1); EXECUTE a('x')";
     let planned = plan(text, &schema).expect("a plan");
     assert!(sql_rewrite::describe(&planned[1].plan, &schema).contains("{constant store mail}"));

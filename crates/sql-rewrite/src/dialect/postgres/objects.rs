@@ -309,16 +309,24 @@ impl Objects {
         }
     }
 
-    /// The statement that `EXECUTE` means; None: it is another one, or of no protected table.
+    /// The statement that `EXECUTE` means, or `EXPLAIN … EXECUTE`; None: it is another one, or of
+    /// no protected table.
     pub(crate) fn execute(&self, text: &str, part: &Part) -> Result<Option<Statement>, Refusal> {
-        let (Some(first), Some(second), Some(last)) = (part.first(), part.get(1), part.last())
-        else {
+        let is = |at: usize, word: &str| {
+            let own = part.get(at);
+            own.is_some_and(|(_, span)| text[span.clone()].eq_ignore_ascii_case(word))
+        };
+        let execute = match is(0, "explain") {
+            true => (1..part.len()).find(|at| is(*at, "execute")),
+            false => is(0, "execute").then_some(0),
+        };
+        let (Some(at), Some(first), Some(last)) = (execute, part.first(), part.last()) else {
             return Ok(None);
         };
-        if !text[first.1.clone()].eq_ignore_ascii_case("execute") {
+        let Some(named) = part.get(at + 1) else {
             return Ok(None);
-        }
-        let name = name(text, second);
+        };
+        let name = name(text, named);
         let Some(own) = self.prepared.get(&name) else {
             return match self.knows_messages {
                 true => Ok(None),
@@ -328,22 +336,36 @@ impl Objects {
                 .with_hint("Send the statement itself.")),
             };
         };
-        let parsed = parse(&text[first.1.start..last.1.end]);
-        let Ok(Statement::Execute { parameters, .. }) = parsed else {
-            return Err(unsupported("EXECUTE of this form"));
-        };
-        let mut meant =
-            parse(&own.text).map_err(|_| refuse("the prepared statement cannot be read again"))?;
-        let count = parameters.len();
-        let wanted = arguments::put(parameters, &own.types, &mut meant)?;
-        if count != wanted {
-            return Err(refuse(format!(
-                "wrong number of parameters for prepared statement {name}: {count} instead of \
-                 {wanted}"
-            ))
-            .with_state(SqlState::SYNTAX_ERROR));
+        match parse(&text[first.1.start..last.1.end]) {
+            Ok(Statement::Execute { parameters, .. }) => {
+                arguments::meant(&name, own, parameters).map(Some)
+            }
+            Ok(Statement::Explain {
+                describe_alias,
+                analyze,
+                verbose,
+                query_plan,
+                estimate,
+                statement,
+                format,
+                options,
+            }) => {
+                let Statement::Execute { parameters, .. } = *statement else {
+                    return Ok(None);
+                };
+                Ok(Some(Statement::Explain {
+                    describe_alias,
+                    analyze,
+                    verbose,
+                    query_plan,
+                    estimate,
+                    statement: Box::new(arguments::meant(&name, own, parameters)?),
+                    format,
+                    options,
+                }))
+            }
+            _ => Err(unsupported("EXECUTE of this form")),
         }
-        Ok(Some(meant))
     }
 }
 

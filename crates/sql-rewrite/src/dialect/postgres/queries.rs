@@ -248,7 +248,8 @@ SELECT pg_catalog.set_config('search_path',
 
 /// Relations of users: number, schema, name, kind, whether triggers fire or rules rewrite, text
 /// of a view, how and by which columns it is partitioned, the rules of its rows: whether policies
-/// apply, constraints are not validated, and foreign keys with actions lead back to it.
+/// apply, constraints other than guards are not validated, and foreign keys with actions lead back
+/// to it.
 const RELATIONS: &str = "\
 WITH acting (own, other) AS (
        SELECT k.conrelid, k.confrelid FROM pg_catalog.pg_constraint k
@@ -267,7 +268,10 @@ SELECT c.oid::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog
        c.relrowsecurity::pg_catalog.text,
        (EXISTS (SELECT 1 FROM pg_catalog.pg_constraint k
                  WHERE k.conrelid OPERATOR(pg_catalog.=) c.oid
-                   AND NOT k.convalidated))::pg_catalog.text,
+                   AND NOT k.convalidated
+                   AND NOT pg_catalog.starts_with(
+                           pg_catalog.ltrim(k.conname::pg_catalog.text, '~'),
+                           'strongroom_guard')))::pg_catalog.text,
        (EXISTS (WITH RECURSIVE led (other) AS (
                      SELECT a.other FROM acting a WHERE a.own OPERATOR(pg_catalog.=) c.oid
                       UNION
@@ -405,8 +409,8 @@ mod tests {
     use crate::dialect::postgres::parse::statements;
     use crate::walk;
     use sqlparser::ast::{
-        AccessExpr, ArrayElemTypeDef, BinaryOperator, DataType, Expr, ObjectName, UnaryOperator,
-        Visitor,
+        AccessExpr, ArrayElemTypeDef, BinaryOperator, DataType, Expr, ObjectName, Query,
+        UnaryOperator, Visitor,
     };
 
     use super::*;
@@ -436,13 +440,24 @@ mod tests {
     }
 
     /// Breaks at what the server would look up by the search path.
-    struct Unbound;
+    #[derive(Default)]
+    struct Unbound {
+        /// Names that a `WITH` before gives.
+        given: Vec<String>,
+    }
 
     impl Visitor for Unbound {
         type Break = String;
 
+        fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<String> {
+            let given = query.with.iter().flat_map(|with| &with.cte_tables);
+            self.given
+                .extend(given.map(|own| own.alias.name.to_string()));
+            ControlFlow::Continue(())
+        }
+
         fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<String> {
-            if is_bound(name) {
+            if is_bound(name) || self.given.contains(&name.to_string()) {
                 return ControlFlow::Continue(());
             }
             ControlFlow::Break(name.to_string())
@@ -488,7 +503,7 @@ mod tests {
         let query = query.replace(") ANY (", ") pg_catalog.any(");
         let query = query.replace(") ALL (", ") pg_catalog.all(");
         let statements = statements(&query).expect("a query");
-        walk::visit(&statements, &mut Unbound).break_value()
+        walk::visit(&statements, &mut Unbound::default()).break_value()
     }
 
     #[test]

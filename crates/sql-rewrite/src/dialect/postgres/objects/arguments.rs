@@ -3,20 +3,36 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{CastKind, DataType, Expr, Statement, Value, VisitorMut};
+use sqlstate::SqlState;
 
 use crate::Refusal;
 use crate::analysis::Constant;
 use crate::dialect::postgres::parse::parse;
 use crate::walk;
-use sql_plan::unsupported;
+use sql_plan::{refuse, unsupported};
+
+/// A prepared statement with its arguments.
+pub(super) fn meant(
+    name: &str,
+    own: &super::Prepared,
+    parameters: Vec<Expr>,
+) -> Result<Statement, Refusal> {
+    let mut meant =
+        parse(&own.text).map_err(|_| refuse("the prepared statement cannot be read again"))?;
+    let count = parameters.len();
+    let wanted = put(parameters, &own.types, &mut meant)?;
+    if count != wanted {
+        return Err(refuse(format!(
+            "wrong number of parameters for prepared statement {name}: {count} instead of {wanted}"
+        ))
+        .with_state(SqlState::SYNTAX_ERROR));
+    }
+    Ok(meant)
+}
 
 /// Puts the arguments of `EXECUTE` into the statement that it means, with the types of their
 /// parameters; gives how many it has.
-pub(super) fn put(
-    given: Vec<Expr>,
-    types: &[String],
-    meant: &mut Statement,
-) -> Result<usize, Refusal> {
+fn put(given: Vec<Expr>, types: &[String], meant: &mut Statement) -> Result<usize, Refusal> {
     given.iter().try_for_each(check_argument)?;
     let mut arguments = Arguments {
         given: typed(given, types)?,
