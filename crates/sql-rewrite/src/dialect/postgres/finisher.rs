@@ -202,6 +202,7 @@ pub(crate) fn check_operator(schema: &Schema, name: &str) -> Result<(), Refusal>
     let own = name.strip_prefix("OPERATOR(");
     let own = own.and_then(|own| own.strip_suffix(')')).unwrap_or(name);
     let (namespace, own) = own.rsplit_once('.').unwrap_or(("", own));
+    let own = marks::operator(own);
     let unquoted = namespace
         .strip_prefix('"')
         .and_then(|rest| rest.strip_suffix('"'));
