@@ -33,6 +33,22 @@ pub const STATEMENTS: &[&str] = &[
     "SELECT upper(note), ('[' || 'toda' || 'y,)')::daterange FROM account ## refused: 'now'",
     "SELECT upper(note), x.d FROM account, json_to_recordset('[{\"d\": \"now\"}]') AS x(d \
      timestamptz) ## refused: 'now'",
+    "SELECT id, x.d, x.n, x.r, x.t FROM account, json_to_record(json_build_object('d', day, 'n', \
+     score, 'r', '[' || day || ',)', 't', day)) AS x(d date, n int, r daterange, t timestamp(0)) \
+     WHERE upper(note) <> 'x' ORDER BY id",
+    "SELECT a.id, x FROM account a LEFT JOIN LATERAL jsonb_to_recordset(jsonb_build_array( \
+     jsonb_build_object('t', a.day, 'n', a.note))) x(t timestamptz, n text) ON upper(a.note) = x.n \
+     ORDER BY a.id",
+    "SELECT id, x.d < now() FROM account, json_to_record(json_build_object('d', left('now' || \
+     note, 3))) AS x(d timestamptz) WHERE upper(note) <> 'x' ## refused: 'now'",
+    "SELECT id, x.d FROM account, json_to_record(json_build_object('d', ARRAY[day])) AS x(d \
+     date[]) WHERE upper(note) <> 'x' ## refused: an array of dates or times",
+    // Times that take the offset of the moment.
+    "SELECT id, '10:00'::timetz FROM account WHERE upper(note) > '' ## refused: without an offset",
+    "SELECT id, '{10:00+01,11:00}'::timetz[] FROM account WHERE upper(note) > '' ## refused: \
+     without an offset",
+    "SELECT id, '10:00+02'::timetz, NULL::timetz, day::time::timetz, '11:00'::text::timetz FROM \
+     account WHERE upper(note) > '' ORDER BY id",
     // Operators and functions that hardly anybody writes.
     "SELECT id, pg_catalog.current_user() = CURRENT_USER, pg_catalog.substr(note, 2, 3), \
      pg_catalog.substring(note, 2), pg_catalog.ceil(amount), pg_catalog.overlay(note, 'x', 2, 1) \
