@@ -197,6 +197,9 @@ impl Connection {
             return Err(Failure::Query(StatementError::unsupported(NO_QUERY)));
         }
         check_moments(&statement, execution)?;
+        if statement.takes_offset {
+            self.check_offset().await?;
+        }
         let rows = self.execute(&statement, execution).await?;
         Ok(FinisherAnswer::Rows(rows))
     }
@@ -280,6 +283,16 @@ impl Connection {
         self.own.statements.add(request, name, described);
         let prepared = self.own.statements.find(request);
         prepared.ok_or_else(|| Failure::Last(StatementError::defect("a statement is not kept")))
+    }
+
+    /// Refuses what takes the offset of the moment where that may not be the client's.
+    async fn check_offset(&mut self) -> Result<(), Failure> {
+        let rows = self.simple(moments::HAS_ONE_OFFSET).await?;
+        let is_one = rows.into_iter().flatten().flatten().any(|one| one == "t");
+        match is_one {
+            true => Ok(()),
+            false => Err(Failure::Query(moments::offset_refusal())),
+        }
     }
 
     async fn close(&mut self, name: &str) -> Result<(), Failure> {

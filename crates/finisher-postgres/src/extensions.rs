@@ -11,6 +11,7 @@ use sql_rewrite::{EXTENSIONS, Extension};
 use crate::connection::{Connection, Failure, TextRow};
 use crate::error::FinisherError;
 use crate::lacking::Lacking;
+use crate::moment_casts;
 use crate::type_numbers;
 use crate::walls::{self, literal, quoted};
 
@@ -112,6 +113,10 @@ async fn create_one(owner: &mut Connection, extension: &Extension) -> Result<boo
         ));
     }
     owner.simple(&sql).await?;
+    if extension.name == "citext" {
+        let [own, output] = ["citext", "citextout"].map(|own| format!("{schema}.{own}"));
+        moment_casts::create_of(owner, &own, &output).await?;
+    }
     Ok(true)
 }
 

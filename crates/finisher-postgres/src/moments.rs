@@ -1,6 +1,10 @@
 //! Constants that are the moment at which they are read: `'now'`, `'today'`. The server that reads
 //! them is the proxy's own, whose transaction is another one than the client's, and it reads the
 //! constants of a query once, when it prepares it.
+//!
+//! A `timetz` without an offset takes that of the moment. So does one that is made from a `time`.
+//! That of the proxy's server is the right one unless the clock of the zone has been changed
+//! between the client's transaction and now.
 
 use session_core::StatementError;
 
@@ -18,6 +22,15 @@ pub(crate) const TYPES: [u32; 22] = [
     4533, 4534, 4535, 6152, 6153, 6155,
 ];
 
+/// `timetz`, and its array.
+const WITH_OFFSET: [u32; 2] = [1266, 1270];
+
+/// Whether the offset of the session's time zone is the same around the moment. Transactions are
+/// not longer, and clocks do not differ more.
+pub(crate) const HAS_ONE_OFFSET: &str = "\
+    SELECT pg_catalog.date_part('timezone', pg_catalog.now() - '2 days'::interval) \
+    = pg_catalog.date_part('timezone', pg_catalog.now() + '2 days'::interval)";
+
 /// What the names of functions have that read fields of texts as values of types.
 const FIELD_READERS: [&str; 5] = [
     "to_record",
@@ -29,7 +42,27 @@ const FIELD_READERS: [&str; 5] = [
 
 /// Whether a query may have such a constant, also one whose letters are escapes.
 pub(crate) fn may_freeze(query: &str) -> bool {
-    may_name(query) || query.contains('\\')
+    may_name(query) || query.contains('\\') || names_offset_type(query)
+}
+
+/// Whether a query or one of its parameters may have a value of `timetz`.
+pub(crate) fn takes_offset(query: &str, parameters: &[u32]) -> bool {
+    names_offset_type(query) || parameters.iter().any(|own| WITH_OFFSET.contains(own))
+}
+
+fn names_offset_type(query: &str) -> bool {
+    let query = query.to_ascii_lowercase();
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let is_time = |before: &str| {
+        let before = before.trim_end();
+        let before = match before.rsplit_once('(') {
+            Some((name, _)) if before.ends_with(')') => name.trim_end(),
+            _ => before,
+        };
+        before.rsplit(|letter| !is_letter(letter)).next() != Some("timestamp")
+    };
+    let mut words = query.match_indices("with time zone");
+    query.contains("timetz") || words.any(|(at, _)| is_time(&query[..at]))
 }
 
 /// Whether a text may be such a constant, or have one in it.
@@ -64,6 +97,7 @@ pub(crate) fn reads_fields(query: &str) -> bool {
 /// It has one, or its tree is not known.
 pub(crate) fn check(query: &str, tree: Option<&str>) -> Result<(), StatementError> {
     match tree.and_then(Tree::parse) {
+        Some(tree) if lacks_offset(&tree, query) => Err(offset_refusal()),
         Some(tree) if !(has_moment(&tree, query) || may_name(query) && reads_fields(query)) => {
             Ok(())
         }
@@ -87,6 +121,38 @@ pub(crate) fn refusal() -> StatementError {
         "Write now(), CURRENT_DATE, CURRENT_DATE + 1 or CURRENT_DATE - 1, which are the server's \
          own.",
     )
+}
+
+/// The refusal of a value that takes the offset of the moment.
+pub(crate) fn offset_refusal() -> StatementError {
+    let message = "a time with time zone without an offset, in a query that the finisher evaluates";
+    StatementError::unsupported(message).hint(
+        "Write the offset: '10:00+02'. Times that are computed take the offset of the moment, so \
+         they are refused for two days before and after clocks are changed.",
+    )
+}
+
+/// Whether a constant of `timetz` takes the offset of the moment at which the query is prepared.
+fn lacks_offset(tree: &Tree, query: &str) -> bool {
+    match tree {
+        Tree::Word(_) => false,
+        Tree::List(parts) => parts.iter().any(|part| lacks_offset(part, query)),
+        Tree::Node(name, _) if name == "CONST" => {
+            let type_oid = tree.word("consttype").parse();
+            let is_value = tree.word("constisnull") != "true";
+            let literal = literal_at(query, tree.word("location").parse().ok());
+            let has_offset = |(literal, _): (&str, bool)| {
+                let mut times = literal.split(',');
+                times.all(|time| time.contains(['+', '-']))
+            };
+            type_oid.is_ok_and(|own| WITH_OFFSET.contains(&own))
+                && is_value
+                && !literal.is_some_and(has_offset)
+        }
+        Tree::Node(_, fields) => fields
+            .iter()
+            .any(|(_, parts)| parts.iter().any(|part| lacks_offset(part, query))),
+    }
 }
 
 fn has_moment(tree: &Tree, query: &str) -> bool {
@@ -177,6 +243,21 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn times_with_time_zone_are_told_from_timestamps() {
+        for (query, takes) in [
+            ("SELECT $1::timetz", true),
+            ("SELECT unnest($1::time(3) with time zone[])", true),
+            ("SELECT cast(a AS TIME WITH TIME ZONE)", true),
+            ("SELECT $1::timestamp with time zone, time '10:00'", false),
+            ("SELECT cast(a AS timestamp (3) with time zone)", false),
+            ("SELECT $1", false),
+        ] {
+            assert_eq!(takes_offset(query, &[1184]), takes, "{query}");
+        }
+        assert!(takes_offset("SELECT $1", &[1266]));
     }
 
     #[test]

@@ -445,16 +445,44 @@ fn casts_of_users_are_refused_and_not_left_out() {
     ] {
         client.batch_execute(made).expect(made);
     }
-    for text in casts {
+    let hidden = [
+        "SELECT upper(name || price) FROM item ORDER BY round(price)",
+        "SELECT date(made::timestamp), upper(name) FROM item ORDER BY round(price)",
+        "SELECT quote_literal(price), upper(name) FROM item ORDER BY round(price)",
+    ];
+    for text in casts.iter().chain(&hidden) {
         let error = answer(&mut client, text).expect_err(text);
         assert_eq!(code(&error), "0A000", "{text}: {error}");
     }
+    let declared = "SELECT upper(name) FROM item WHERE made = $1::date AND round(price) > 1";
+    let types = [postgres::types::Type::TEXT];
+    let error = client.prepare_typed(declared, &types).expect_err(declared);
+    assert_eq!(code(&error), "0A000", "{error}");
     let constant = "SELECT name FROM item WHERE made = '2003-01-02'::date AND round(price) > 1";
     assert_eq!(answer(&mut client, constant).expect(constant), ["CANARY3"]);
     client
         .batch_execute("DROP CAST (text AS date)")
         .expect("dropped");
-    for text in casts {
+    // Casts without a function of users, which the server applies by itself or when it is asked.
+    for (cast, refused) in [
+        ("CREATE CAST (integer AS text) WITH INOUT AS IMPLICIT", true),
+        (
+            "CREATE CAST (text AS integer) WITH INOUT AS ASSIGNMENT",
+            true,
+        ),
+        ("CREATE CAST (text AS integer) WITH INOUT", false),
+    ] {
+        client.batch_execute(cast).expect(cast);
+        let plain = "SELECT upper(name) FROM item ORDER BY round(price)";
+        let answered = answer(&mut client, plain);
+        assert_eq!(answered.is_err(), refused, "{cast}");
+        let error = answer(&mut client, casts[1]).expect_err(cast);
+        assert_eq!(code(&error), "0A000", "{cast}: {error}");
+        let words: Vec<&str> = cast.split(' ').collect();
+        let drop = format!("DROP CAST {}", words[2..5].join(" "));
+        client.batch_execute(&drop).expect(&drop);
+    }
+    for text in casts.iter().chain(&hidden) {
         assert_eq!(answer(&mut client, text).expect(text).len(), 5, "{text}");
     }
 }

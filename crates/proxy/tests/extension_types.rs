@@ -103,11 +103,16 @@ fn queries_over_types_of_extensions_answer_as_over_plain_columns() {
         "SELECT tags FROM item UNION SELECT paint FROM item ORDER BY 1",
         "SELECT id FROM item WHERE tags = 'no pair'",
         "SELECT 'a=>b'::\"Own ext\".hstore, 'X'::citext = 'x', id FROM item WHERE name = 'Cy'",
+        "SELECT id, ('2001-02-0' || id)::citext::date FROM item WHERE id < 10 AND upper(name) <> \
+         '' ORDER BY id",
         "SELECT id FROM item WHERE tags = 1",
         "SELECT tags + tags FROM item",
     ] {
         assert_same(&mut client, query);
     }
+    let moment = "SELECT id FROM item WHERE ('n' || 'OW')::citext::timestamptz < now() AND \
+                  upper(name) <> ''";
+    assert_refused(&mut client, moment);
     client
         .batch_execute("SET search_path = public")
         .expect("set");

@@ -241,6 +241,7 @@ fn text_of(
     shape: Option<String>,
     schema: &Schema,
 ) -> Result<String, Refusal> {
+    finisher::cast_times(&mut query)?;
     // It is read again as a whole, and its parts are parts of what was printed.
     template::of(
         &mut Statement::Query(Box::new(query.clone())),

@@ -36,6 +36,8 @@ pub(super) struct Statement {
     pub(super) described: Arc<Described>,
     /// Whether it may read dates and times from the fields of a JSON or XML text.
     pub(super) reads_fields: bool,
+    /// Whether it may take the offset of the moment.
+    pub(super) takes_offset: bool,
     used: u64,
 }
 
@@ -82,8 +84,9 @@ impl Statements {
         self.clock += 1;
         let statement = Statement {
             name,
-            described: Arc::new(described),
             reads_fields: moments::reads_fields(&request.query),
+            takes_offset: moments::takes_offset(&request.query, &described.parameter_types),
+            described: Arc::new(described),
             used: self.clock,
         };
         self.prepared.insert(Key::of(request), statement);

@@ -33,6 +33,34 @@ pub const STATEMENTS: &[&str] = &[
     "SELECT upper(note), ('[' || 'toda' || 'y,)')::daterange FROM account ## refused: 'now'",
     "SELECT upper(note), x.d FROM account, json_to_recordset('[{\"d\": \"now\"}]') AS x(d \
      timestamptz) ## refused: 'now'",
+    "SELECT id, x.d, x.n, x.r, x.t FROM account, json_to_record(json_build_object('d', day, 'n', \
+     score, 'r', '[' || day || ',)', 't', day)) AS x(d date, n int, r daterange, t timestamp(0)) \
+     WHERE upper(note) <> 'x' ORDER BY id",
+    "SELECT a.id, x FROM account a LEFT JOIN LATERAL jsonb_to_recordset(jsonb_build_array( \
+     jsonb_build_object('t', a.day, 'n', a.note))) x(t timestamptz, n text) ON upper(a.note) = x.n \
+     ORDER BY a.id",
+    "SELECT id, x.d < now() FROM account, json_to_record(json_build_object('d', left('now' || \
+     note, 3))) AS x(d timestamptz) WHERE upper(note) <> 'x' ## refused: 'now'",
+    "SELECT id, x.d FROM account, json_to_record(json_build_object('d', ARRAY[day])) AS x(d \
+     date[]) WHERE upper(note) <> 'x' ## refused: an array of dates or times",
+    // Times that take the offset of the moment.
+    "SELECT id, '10:00'::timetz FROM account WHERE upper(note) > '' ## refused: without an offset",
+    "SELECT id, '{10:00+01,11:00}'::timetz[] FROM account WHERE upper(note) > '' ## refused: \
+     without an offset",
+    "SELECT id, '10:00+02'::timetz, NULL::timetz, day::time::timetz, '11:00'::text::timetz FROM \
+     account WHERE upper(note) > '' ORDER BY id",
+    // Operators and functions that hardly anybody writes.
+    "SELECT id, pg_catalog.current_user() = CURRENT_USER, pg_catalog.substr(note, 2, 3), \
+     pg_catalog.substring(note, 2), pg_catalog.ceil(amount), pg_catalog.overlay(note, 'x', 2, 1) \
+     FROM account ORDER BY plain, id",
+    "SELECT id, uuid_in('a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'), textin(int8out(score::bigint)), \
+     btint4cmp(score, 3), interval_in('1 day', 0, -1), date_lt_timestamptz(day, now()), \
+     numeric_in('1.5', 0, -1) + amount FROM account ORDER BY plain, id",
+    // A join within an operand of a join.
+    "SELECT a.id, r.id, b.note FROM account a LEFT JOIN archive r JOIN account b ON r.id = b.id ON \
+     r.id = a.id AND upper(b.name) > '' ORDER BY a.id",
+    "SELECT a.id, e.number FROM account a JOIN entry e CROSS JOIN archive r ON a.id = e.account_id \
+     AND upper(a.name) <> r.name ORDER BY a.id, e.number, r.id",
     "SELECT id, day::text::date, substr(day::text, 1, 10)::timestamp, day::varchar::date FROM \
      account WHERE upper(note) <> 'x' ORDER BY id",
     "SELECT id, ('[' || day || ',)')::daterange, ARRAY[day::text, NULL]::date[], \

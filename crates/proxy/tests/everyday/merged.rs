@@ -39,6 +39,9 @@ pub const STATEMENTS: &[&str] = &[
     "MERGE INTO archive t USING (SELECT id, max(memo) AS memo FROM account JOIN entry ON \
      account_id = id GROUP BY id) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET note = s.memo WHEN \
      NOT MATCHED THEN INSERT (id, note) VALUES (s.id, s.memo)",
+    "MERGE INTO archive t USING account a JOIN entry e ON a.id = e.account_id AND e.number = 1 ON \
+     t.id = a.id WHEN MATCHED THEN UPDATE SET note = e.memo WHEN NOT MATCHED THEN INSERT (id, \
+     note) VALUES (a.id, a.note)",
     "MERGE INTO account t USING account s ON t.id = s.id + 1 WHEN MATCHED THEN UPDATE SET note = \
      s.note, score = s.score + t.score",
     "MERGE INTO public.account USING public.tag ON account.id = tag.code WHEN MATCHED THEN UPDATE \

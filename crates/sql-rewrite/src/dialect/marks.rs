@@ -21,6 +21,16 @@ pub(crate) const OVERRIDING_USER: &str = "\u{2}overriding user";
 /// The function around the lower bound of `BETWEEN SYMMETRIC`.
 pub(crate) const SYMMETRIC: &str = "\u{2}symmetric";
 
+/// Begins the name of an operator that the parser does not know as one.
+pub(crate) const OPERATOR: &str = "\u{2}operator ";
+
+/// An operator as the tree has it in `OPERATOR()`, without the mark.
+pub(crate) fn operator(name: &str) -> &str {
+    let own = name.strip_prefix('"').and_then(|own| own.strip_suffix('"'));
+    own.and_then(|own| own.strip_prefix(OPERATOR))
+        .unwrap_or(name)
+}
+
 /// The option of an index that is made in a tablespace.
 pub(crate) const TABLESPACE: &str = "\u{2}tablespace";
 

@@ -4,6 +4,7 @@
 //! A function that is not listed is left to the server, or the statement is refused. The finisher's
 //! role may not call more either, as a second wall.
 
+mod fields;
 mod of_server;
 
 use std::ops::ControlFlow;
@@ -23,9 +24,10 @@ use crate::dialect::marks;
 use crate::sampled::is_of_numbers;
 use crate::schema::TextSearch;
 use crate::walk;
-use crate::{Refusal, Schema, user_casts};
+use crate::{Refusal, Schema, Source, user_casts};
 use sql_plan::unsupported;
 
+pub(crate) use fields::cast_times;
 use of_server::called;
 pub(crate) use of_server::{is_of_moment, of_server, replace_server_calls};
 
@@ -161,6 +163,7 @@ pub(crate) fn expression(text: &str) -> Option<Expr> {
 /// # Errors
 /// It names the function or type.
 pub(crate) fn check(query: &Query, schema: &Schema) -> Result<(), Refusal> {
+    user_casts::check_unasked(schema)?;
     match walk::visit(query, &mut Check { schema }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(refusal) => Err(refusal),
@@ -172,6 +175,7 @@ pub(crate) fn check(query: &Query, schema: &Schema) -> Result<(), Refusal> {
 /// # Errors
 /// As those of [`check`].
 pub(crate) fn check_expression(expression: &Expr, schema: &Schema) -> Result<(), Refusal> {
+    user_casts::check_unasked(schema)?;
     match walk::visit(expression, &mut Check { schema }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(refusal) => Err(refusal),
@@ -202,6 +206,11 @@ pub(crate) fn check_operator(schema: &Schema, name: &str) -> Result<(), Refusal>
     let own = name.strip_prefix("OPERATOR(");
     let own = own.and_then(|own| own.strip_suffix(')')).unwrap_or(name);
     let (namespace, own) = own.rsplit_once('.').unwrap_or(("", own));
+    let own = marks::operator(own);
+    if own == "||" {
+        // It may cast an operand to a text.
+        user_casts::check(schema)?;
+    }
     let unquoted = namespace
         .strip_prefix('"')
         .and_then(|rest| rest.strip_suffix('"'));
@@ -306,6 +315,7 @@ impl Visitor for Check<'_> {
             Expr::Function(function) if is_array_of_rows(function) => Ok(()),
             Expr::Function(function) => self
                 .function(&function.name, count(function))
+                .and_then(|()| user_casts::check_call(&function.name, self.schema))
                 .and_then(|()| text_search::check(function, self.text_search())),
             _ if text_search::is_known_cast(expression, self.text_search()) => Ok(()),
             Expr::BinaryOp { op, .. } => check_operator(self.schema, &op.to_string()),
@@ -314,10 +324,11 @@ impl Visitor for Check<'_> {
                 check_operator(self.schema, &compare_op.to_string())
             }
             Expr::Cast { data_type, .. } => self.data_type(data_type).and_then(|()| {
-                // A constant is read as the type, and is cast by nothing.
-                match Constant::of(expression)? {
-                    Some(_) => Ok(()),
-                    None => user_casts::check(self.schema),
+                // A constant is read as the type, and is cast by nothing. A parameter may have
+                // been declared as another one.
+                match Constant::of(expression)?.map(|constant| constant.source) {
+                    Some(Source::Literal(_)) => Ok(()),
+                    _ => user_casts::check(self.schema),
                 }
             }),
             Expr::TypedString(typed) => self.data_type(&typed.data_type),
@@ -339,6 +350,7 @@ impl Visitor for Check<'_> {
                 types
                     .try_for_each(|own| self.data_type(own))
                     .and_then(|()| self.function(name, 0))
+                    .and_then(|()| fields::check(factor))
             }
             TableFactor::Table {
                 args: None,

@@ -20,8 +20,15 @@
 //!   stands for them.
 //! - `OVERRIDING SYSTEM VALUE` becomes a mark in the name of the table that rows go into.
 //! - `BETWEEN SYMMETRIC` becomes `BETWEEN` with a mark around its lower bound.
+//! - `a *= b`, and any other operator that the parser does not know as one, becomes `a
+//!   OPERATOR("…") b` with a mark in the name.
+//! - Joins within an operand of a join, and those that are the source of a `MERGE`, get
+//!   parentheses.
+//! - `pg_catalog.substr()` and the like get quotes around the name of the function.
 
 mod frames;
+mod joins;
+mod operators;
 mod overriding;
 mod symmetric;
 mod tablespace;
@@ -35,6 +42,7 @@ use self::frames::{exclusion, is_frame_offset, with_exclusions};
 use crate::dialect::lexeme::{Lexeme, Part};
 use crate::dialect::marks::{MARK, NO_DATA, ONLY};
 use crate::dialect::postgres::lexer::{joints, lexemes};
+use crate::dialect::postgres::names::FUNCTION_WORDS;
 
 /// The words of the server's syntax, and what the parser is given for them.
 const LOCKS: [(&[&str], &str); 2] = [
@@ -44,6 +52,19 @@ const LOCKS: [(&[&str], &str); 2] = [
 
 /// The locks that the parser knows.
 const KNOWN_LOCKS: [&str; 2] = ["update", "share"];
+
+/// Functions whose arguments have a syntax of their own where no schema stands before them.
+const WITH_SYNTAX: &[&str] = &[
+    "ceil",
+    "extract",
+    "floor",
+    "interval",
+    "overlay",
+    "position",
+    "substr",
+    "substring",
+    "trim",
+];
 
 /// Statements that have relations after `FROM` and the like. Others, as `TRUNCATE ONLY t`, the
 /// parser reads by itself.
@@ -90,7 +111,8 @@ pub(crate) fn for_parser(text: &str) -> Cow<'_, str> {
 /// The same of a text whose lexemes are known.
 pub(crate) fn of_lexemes<'t>(text: &'t str, lexemes: &Part) -> Cow<'t, str> {
     let words = words_of(text, lexemes);
-    let mut changed: Vec<(Range<usize>, String)> = Vec::new();
+    let mut changed = operators::operators(text, lexemes, &words);
+    changed.extend(joins::joins(&words));
     for at in 0..words.len() {
         let known = lock(&words, at).or_else(|| only(&words, at));
         let known = known.or_else(|| symmetric::symmetric(&words, at));
@@ -117,6 +139,8 @@ pub(crate) fn of_lexemes<'t>(text: &'t str, lexemes: &Part) -> Cow<'t, str> {
             changed.push((words[at].span.clone(), "SELECT * FROM".to_owned()));
         } else if is_needless(&words, at) {
             changed.push((words[at].span.clone(), String::new()));
+        } else if is_word_called(&words, at) {
+            changed.push((words[at].span.clone(), format!("\"{}\"", words[at].word)));
         } else if let Some(change) = operand(&words, at) {
             changed.extend(change);
         }
@@ -372,6 +396,18 @@ fn is_needless(words: &[Word], at: usize) -> bool {
     words[at].word == "from" && before(opens) == "(" && before(opens + 1) == "trim"
 }
 
+/// A function behind the name of its schema, whose name the parser would take for a key word.
+fn is_word_called(words: &[Word], at: usize) -> bool {
+    let is = |at: Option<usize>, own: &str| {
+        let word = at.and_then(|at| words.get(at));
+        word.is_some_and(|word| word.text == own)
+    };
+    let own = words[at].word.as_str();
+    (FUNCTION_WORDS.contains(&own) || WITH_SYNTAX.contains(&own))
+        && is(at.checked_sub(1), ".")
+        && is(Some(at + 1), "(")
+}
+
 /// A printed text, with the server's syntax in place of the marks.
 pub(crate) fn for_server(text: String) -> String {
     if !text.contains(MARK) {
@@ -384,7 +420,7 @@ pub(crate) fn for_server(text: String) -> String {
     };
     let text = text.replace(&format!("\"{ONLY}\"."), "ONLY ");
     let text = overriding::for_server(symmetric::for_server(text));
-    let text = tablespace::for_server(text);
+    let text = operators::for_server(tablespace::for_server(text));
     let text = match text.contains("exclude ") {
         true => with_exclusions(text),
         false => text,

@@ -116,12 +116,17 @@ const TYPES: &str = "aclitem any anyarray anycompatible anycompatiblearray \
     timestamp timestamptz timetz trigger tsm_handler tsmultirange tsquery tsrange tstzmultirange \
     tstzrange tsvector txid_snapshot unknown uuid varbit varchar void xid xid8 xml";
 
+/// Whether a name is that of a type of the server itself.
+pub(crate) fn is_type(name: &str) -> bool {
+    TYPES.split_whitespace().any(|own| own == name)
+}
+
 /// Whether every server has the type, and not an extension or a user.
 pub(crate) fn is_built_in(data_type: &DataType) -> bool {
     match data_type {
         DataType::Custom(name, _) => builtin(name).is_some_and(|name| {
             let name = name.strip_prefix('_').unwrap_or(&name);
-            TYPES.split_whitespace().any(|own| own == name)
+            is_type(name)
         }),
         DataType::Array(
             ArrayElemTypeDef::SquareBracket(element, _)

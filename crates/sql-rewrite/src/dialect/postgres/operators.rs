@@ -1,4 +1,4 @@
-//! Whether the parser splits operators as PostgreSQL does.
+//! Operators that the parser splits otherwise than PostgreSQL does.
 //!
 //! PostgreSQL takes as many characters for an operator as it can (4.1.3): `a @@@ b` has one. The
 //! parser knows a list of operators, and reads `@@` and `@`, which is another statement.
@@ -16,18 +16,32 @@ const CHARACTERS: &[u8] = b"+-*/<>=~!@#%^&|`?";
 /// An operator of several characters ends with `+` or `-` only if it has one of these.
 const SPECIAL: &[u8] = b"~!@#%^&|`?";
 
-/// Whether the parser reads the operators that the server reads.
-pub(super) fn are_those_of_the_server(text: &str, lexemes: &Part) -> bool {
+/// The operators that the parser would split otherwise than the server, or join.
+pub(super) fn unread(text: &str, lexemes: &Part) -> Vec<Range<usize>> {
     let is_part = |(lexeme, span): &(Lexeme, Range<usize>)| {
         *lexeme == Lexeme::Operator && CHARACTERS.contains(&text.as_bytes()[span.start])
     };
     let is_beside = |a: &(Lexeme, Range<usize>), b: &(Lexeme, Range<usize>)| {
         is_part(a) && is_part(b) && a.1.end == b.1.start
     };
-    lexemes.chunk_by(is_beside).all(|run| match run {
-        [first, .., last] => is_read_alike(&text[first.1.start..last.1.end]),
-        _ => true,
-    })
+    let mut unread = Vec::new();
+    for run in lexemes.chunk_by(is_beside) {
+        let [first, .., last] = run else { continue };
+        let own = &text[first.1.start..last.1.end];
+        if is_read_alike(own) {
+            continue;
+        }
+        let mut start = first.1.start;
+        for operator in of_server(own) {
+            let end = start + operator.len();
+            // One character may be a sign or a star.
+            if operator.len() > 1 {
+                unread.push(start..end);
+            }
+            start = end;
+        }
+    }
+    unread
 }
 
 fn is_read_alike(run: &str) -> bool {
@@ -59,12 +73,15 @@ fn of_server(run: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use super::are_those_of_the_server;
+    use super::unread;
     use crate::dialect::postgres::lexer::lexemes;
 
     #[test]
     fn an_operator_is_as_long_as_it_can_be() {
-        let is_read = |text: &str| are_those_of_the_server(text, &lexemes(text));
+        let found = |text: &'static str| {
+            let spans = unread(text, &lexemes(text)).into_iter();
+            spans.map(|span| &text[span]).collect::<Vec<_>>()
+        };
         for text in [
             "a = -1",
             "a=-1",
@@ -81,10 +98,16 @@ mod tests {
             "x::int",
             "f(a => 1)",
         ] {
-            assert!(is_read(text), "{text}");
+            assert_eq!(found(text), [""; 0], "{text}");
         }
-        for text in ["a @@@ b", "a *= b", "a *<> b", "a @-@@ b", "a =~ b"] {
-            assert!(!is_read(text), "{text}");
+        for (text, operators) in [
+            ("a @@@ b", ["@@@"]),
+            ("a *= b", ["*="]),
+            ("a *<>-b", ["*<>"]),
+            ("a @-@@ b", ["@-@@"]),
+            ("a =~ b", ["=~"]),
+        ] {
+            assert_eq!(found(text), operators, "{text}");
         }
     }
 }

@@ -8,16 +8,14 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
 use super::lexer::{has_doubtful_words, lexemes};
-use super::{binding, forms, operators};
+use super::{binding, forms};
 use crate::dialect::{Unread, has_rows};
 use crate::walk;
 
 /// The tree of a single statement.
 pub(crate) fn parse(statement: &str) -> Result<Statement, Unread> {
     let lexemes = lexemes(statement);
-    if has_doubtful_words(statement, &lexemes)
-        || !operators::are_those_of_the_server(statement, &lexemes)
-    {
+    if has_doubtful_words(statement, &lexemes) {
         return Err(Unread::Syntax);
     }
     let parsed = statements(&forms::of_lexemes(statement, &lexemes));

@@ -200,3 +200,23 @@ fn other_uses_of_these_words_are_kept() {
         assert_eq!(for_parser(text), text);
     }
 }
+
+#[test]
+fn functions_with_names_of_key_words_get_quotes_behind_a_schema() {
+    for (text, expected) in [
+        (
+            "SELECT pg_catalog.current_user(), pg_catalog . SESSION_USER ()",
+            "SELECT pg_catalog.\"current_user\"(), pg_catalog . \"session_user\" ()",
+        ),
+        (
+            "SELECT pg_catalog.substr(a, 2), substr(a, 2), t.interval, a.f (substr(b, 1))",
+            "SELECT pg_catalog.\"substr\"(a, 2), substr(a, 2), t.interval, a.f (substr(b, 1))",
+        ),
+        (
+            "SELECT current_user, t.user, current_schema(), f(user)",
+            "SELECT current_user, t.user, current_schema(), f(user)",
+        ),
+    ] {
+        assert_eq!(for_parser(text), expected);
+    }
+}

@@ -12,7 +12,8 @@
 /// Their fourth column is not NULL, and empty for operators of extensions whose types the finisher
 /// has.
 ///
-/// Then `::` for each function by which users cast values of the server's own types to another one.
+/// Then `::` for each cast of users from one of the server's own types to another one, and `::
+/// unasked` for each that the server applies by itself.
 pub(super) const FUNCTIONS: &str = "\
 SELECT o.oprname::pg_catalog.text, ''::pg_catalog.text,
        (o.oprleft OPERATOR(pg_catalog.<) '16384'::pg_catalog.oid
@@ -55,10 +56,12 @@ SELECT o.oprname::pg_catalog.text, ''::pg_catalog.text,
   FROM pg_catalog.pg_operator o
  WHERE o.oid OPERATOR(pg_catalog.>=) '16384'::pg_catalog.oid
 UNION ALL
-SELECT '::', '', 'true', '', c.oid
+SELECT kind.name, '', 'true', '', c.oid
   FROM pg_catalog.pg_cast c
+  JOIN (VALUES ('::', 'aei'), (':: unasked', 'ai')) AS kind(name, contexts)
+    ON pg_catalog.strpos(kind.contexts, c.castcontext::pg_catalog.text)
+       OPERATOR(pg_catalog.>) '0'::pg_catalog.int4
  WHERE c.oid OPERATOR(pg_catalog.>=) '16384'::pg_catalog.oid
-   AND c.castfunc OPERATOR(pg_catalog.>=) '16384'::pg_catalog.oid
    AND c.castsource OPERATOR(pg_catalog.<) '16384'::pg_catalog.oid
    AND c.casttarget OPERATOR(pg_catalog.<) '16384'::pg_catalog.oid
 UNION ALL
