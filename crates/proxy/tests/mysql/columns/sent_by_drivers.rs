@@ -201,6 +201,47 @@ fn keys_are_made_and_removed_after_their_table() {
 }
 
 #[test]
+fn hints_to_the_optimizer_reach_a_server_that_reads_them() {
+    for mut lab in both() {
+        for text in [
+            "INSERT /*+ NO_BKA(person) */ INTO person (id, name, number, whole) VALUES (1, \
+             'canary', 4242424201, 2), (2, 'canary b', 4242424202, 3)",
+            "INSERT INTO card (number, person) SELECT /*+ NO_ICP(person) */ number, id FROM person",
+            "SELECT /*+ TIDB_INLJ(card,person) */ COUNT(*) AS c FROM person p JOIN card c ON \
+             c.number = p.number WHERE p.whole = 2 AND p.id IN (1, 2)",
+            "SELECT /*+ JOIN_ORDER(c, p@qb) QB_NAME(qb) NO_ICP(`p` PRIMARY) */ p.name, c.number \
+             FROM person p JOIN card c ON c.number = p.number ORDER BY p.id",
+            "SHOW WARNINGS",
+            "SELECT /*+ MAX_EXECUTION_TIME(60000) */ DISTINCT whole FROM person WHERE whole = 2",
+            "SELECT /*+ MAX_EXECUTION_TIME(60000) */ SUM(whole) AS s FROM person",
+            "SELECT name /*+ BKA(t) */ FROM person /*+ BKA(t) */ WHERE id = 1 /*+ BKA(t) */",
+            "UPDATE /*+ NO_MRR(person) */ person SET whole = whole + 1 WHERE id = 1",
+            "UPDATE/*+ NO_MRR(person)*/person SET name = 'canary c' WHERE id = 1",
+            "DELETE /*+ NO_RANGE_OPTIMIZATION(p) */ FROM person WHERE number = 4242424202",
+            "REPLACE /*+ NO_MRR(t) */ INTO card (number) VALUES (7)",
+            "SHOW WARNINGS",
+            "SELECT id, name, whole FROM person",
+        ] {
+            same(&mut lab, text, &[]);
+        }
+        let log = std::fs::read_to_string(lab.log()).expect("the log");
+        let sent = "QB_NAME(qb) NO_ICP(`p` PRIMARY) */ p.name, c.number FROM `shop`.`person`";
+        let is_sent = log.contains(sent);
+        let version: Option<String> = lab.theirs.query_first("SELECT VERSION()").expect("a row");
+        let reads_hints = version.is_some_and(|version| !version.contains("MariaDB"));
+        assert_eq!(is_sent, reads_hints, "{log}");
+        for hint in ["SET_VAR(sql_mode = '')", "RESOURCE_GROUP(x)", "OTHER()"] {
+            let text = format!("SELECT /*+ {hint} */ name FROM person");
+            let said = lab.ours.query_drop(&text);
+            match reads_hints {
+                true => assert!(said.expect_err(hint).to_string().contains("strongroom: ")),
+                false => said.expect("a comment"),
+            }
+        }
+    }
+}
+
+#[test]
 fn several_statements_in_one_text_are_carried_out_one_by_one() {
     for mut lab in both() {
         for text in [

@@ -1,10 +1,11 @@
 //! Lexemes of MySQL, and a statement in one plain form.
 //!
 //! The plain form is the same for all SQL modes: texts in single quotes in which only a quote is
-//! doubled, names in backquotes or without quotes, parameters `$1`, no comments. What servers read
-//! in different ways, or what depends on more than the text and the mode, has no plain form: the
-//! statement is refused.
+//! doubled, names in backquotes or without quotes, parameters `$1`, no comments but hints to the
+//! optimizer. What servers read in different ways, or what depends on more than the text and the
+//! mode, has no plain form: the statement is refused.
 
+mod hints;
 mod shared;
 #[cfg(all(test, unix))]
 mod tests;
@@ -259,10 +260,16 @@ impl Reader<'_> {
             self.at += 2 + hint.len();
             return Ok(());
         }
-        if inside.starts_with(['!', '+']) || inside.starts_with("M!") {
-            return Err(refused("SQL in a comment (/*! */, /*M! */, /*+ */)"));
+        if inside.starts_with('!') || inside.starts_with("M!") {
+            return Err(refused("SQL in a comment (/*! */, /*M! */)"));
         }
         let end = inside.find("*/").ok_or(Unread::Syntax)?;
+        let hint = inside[..end].strip_prefix('+');
+        if self.dialect.reads_hints() && !hint.is_none_or(hints::are_known) {
+            return Err(refused(
+                "a hint to the optimizer (/*+ */) that changes a setting, or is not known,",
+            ));
+        }
         // Whether comments nest depends on the server's version.
         if inside[..end].contains("/*") {
             return Err(refused("a comment within a comment"));

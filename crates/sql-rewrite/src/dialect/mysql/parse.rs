@@ -44,6 +44,10 @@ impl Dialect for Plain {
         Some('`')
     }
 
+    fn supports_comment_optimizer_hint(&self) -> bool {
+        true
+    }
+
     fn supports_limit_comma(&self) -> bool {
         true
     }

@@ -143,8 +143,8 @@ fn of_select(select: &Select) -> Checked {
     if select.into.is_some() {
         return form(INTO);
     }
-    if !select.optimizer_hints.is_empty() || !select.named_window.is_empty() {
-        return form("a hint or a window");
+    if !select.named_window.is_empty() {
+        return form("a window");
     }
     if select
         .distinct

@@ -1,7 +1,7 @@
 //! Texts that are written from lexemes: the plain form for the parser, and its parts for a server.
 
 use super::super::{MySql, bytes, subset};
-use super::{HOLE, Kind, Lexeme, Reading, read, refused, shared, updated};
+use super::{HOLE, Kind, Lexeme, Reading, hints, read, refused, shared, updated};
 use crate::dialect::Unread;
 
 /// Whether the parser may read two marks without a blank as one (`5--1` as a comment).
@@ -36,6 +36,11 @@ pub(crate) fn plain(text: &str, dialect: MySql, reading: Reading) -> Result<Stri
             })
         {
             return Err(refused("a blank between a function and its parenthesis"));
+        }
+        let hint = before.and_then(|before| hints::between(text, before, lexeme, dialect));
+        if let Some(hint) = hint {
+            plain.push(' ');
+            plain.push_str(hint);
         }
         if (lexeme.is_apart || before.is_some_and(|own| may_join(own, lexeme))) && index > 0 {
             plain.push(' ');

@@ -13,7 +13,7 @@ use super::{
 pub(super) fn of_insert(insert: &Insert) -> Checked {
     let Insert {
         insert_token: _,
-        optimizer_hints,
+        optimizer_hints: _,
         or: None,
         ignore,
         into: _,
@@ -45,7 +45,7 @@ pub(super) fn of_insert(insert: &Insert) -> Checked {
     if *ignore && *replace_into {
         return form("REPLACE of this form");
     }
-    if !optimizer_hints.is_empty() || !assignments.is_empty() || !after_columns.is_empty() {
+    if !assignments.is_empty() || !after_columns.is_empty() {
         return form("INSERT of this form");
     }
     of_object(name)?;
@@ -99,7 +99,7 @@ fn of_duplicates(on: Option<&OnInsert>, source: &Query) -> Checked {
 pub(super) fn of_update(update: &Update) -> Checked {
     let Update {
         update_token: _,
-        optimizer_hints,
+        optimizer_hints: _,
         table,
         assignments,
         from: None,
@@ -113,9 +113,6 @@ pub(super) fn of_update(update: &Update) -> Checked {
     else {
         return form("UPDATE of this form (RETURNING)");
     };
-    if !optimizer_hints.is_empty() {
-        return form("a hint");
-    }
     if !table.joins.is_empty() && (!order_by.is_empty() || limit.is_some()) {
         return form("UPDATE of joined tables with ORDER BY or LIMIT");
     }
@@ -138,7 +135,7 @@ fn of_assignments(assignments: &[Assignment]) -> Checked {
 pub(super) fn of_delete(delete: &Delete) -> Checked {
     let Delete {
         delete_token: _,
-        optimizer_hints,
+        optimizer_hints: _,
         tables,
         from: FromTable::WithFromKeyword(from),
         using: None,
@@ -151,9 +148,6 @@ pub(super) fn of_delete(delete: &Delete) -> Checked {
     else {
         return form("DELETE of this form");
     };
-    if !optimizer_hints.is_empty() {
-        return form("a hint");
-    }
     if !tables.is_empty() {
         if returning.is_some() || !order_by.is_empty() || limit.is_some() {
             return form("DELETE of joined tables with RETURNING, ORDER BY or LIMIT");
