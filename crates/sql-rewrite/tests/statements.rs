@@ -383,21 +383,23 @@ fn tables_are_made_and_filled_in_one_text() {
     assert!(plans[3].ends_with("outputs: note\n"), "{plans:?}");
 }
 
+/// The plan of a statement of a session, which knows its effects afterwards.
+fn run_with(text: &str, objects: &mut Objects) -> String {
+    let schema = people();
+    let planned = match plan_with(text, &schema, objects) {
+        Ok(mut planned) => planned.remove(0).plan,
+        Err(refusal) => return format!("refused {refusal}"),
+    };
+    if let Plan::Pass(effects) | Plan::One(_, effects) = &planned {
+        objects.note(effects);
+    }
+    sql_rewrite::describe(&planned, &schema)
+}
+
 #[test]
 fn statements_are_prepared_by_sql() {
-    let schema = people();
+    let run = run_with;
     let mut objects = Objects::default().including(std::iter::empty());
-    let run = |text: &str, objects: &mut Objects| {
-        let planned = plan_with(text, &schema, objects);
-        let planned = match planned {
-            Ok(mut planned) => planned.remove(0).plan,
-            Err(refusal) => return format!("refused {refusal}"),
-        };
-        if let Plan::Pass(effects) | Plan::One(_, effects) = &planned {
-            objects.note(effects);
-        }
-        sql_rewrite::describe(&planned, &schema)
-    };
     let prepared = run(
         "PREPARE find (text, int) AS SELECT name FROM person WHERE mail = $1 AND \
                         active > $2",
@@ -430,13 +432,18 @@ fn statements_are_prepared_by_sql() {
     for text in ["EXECUTE other ('x')", "EXPLAIN EXECUTE other ('x')"] {
         assert_refused(text);
     }
-    // The server's statement takes ciphertexts: its name must not be used with plain ones.
+}
+
+/// The server's statement takes ciphertexts: its name must not be used with plain ones.
+#[test]
+fn what_messages_have_prepared_is_executed_by_sql() {
+    let run = run_with;
     let s1 = ObjectEffect::Prepares {
         name: "s1".to_owned(),
         types: Vec::new(),
         text: "INSERT INTO person (name) VALUES ($1)".to_owned(),
     };
-    let mut both = objects.including([s1].into_iter());
+    let mut both = Objects::default().including([s1].into_iter());
     let executed = run("execute \"s1\"('x')", &mut both);
     assert!(
         executed.contains("VALUES ({constant store name}, {constant store visits})"),
@@ -454,6 +461,7 @@ fn statements_are_prepared_by_sql() {
     ] {
         assert!(run(text, &mut both).starts_with("refused"), "{text}");
     }
+    let schema = people();
     let text = "PREPARE a AS INSERT INTO person (mail) VALUES ($1); EXECUTE a('x')";
     let planned = plan(text, &schema).expect("a plan");
     assert!(sql_rewrite::describe(&planned[1].plan, &schema).contains("{constant store mail}"));
