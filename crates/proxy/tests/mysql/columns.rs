@@ -1,6 +1,7 @@
 //! Rules for columns before MariaDB and MySQL: answers are those of plain tables of the same
 //! server, what is sent is sealed, and what cannot be done is refused.
 
+mod altered;
 mod bulk;
 mod by_collation;
 mod by_finisher;

@@ -1,4 +1,4 @@
-//! `CREATE TABLE`, `DROP TABLE` and `TRUNCATE` of protected tables.
+//! `CREATE TABLE`, `ALTER TABLE`, `DROP TABLE` and `TRUNCATE` of protected tables.
 
 use std::collections::HashSet;
 
@@ -6,17 +6,20 @@ use column_value::{Collation, LogicalType};
 use sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
 use sqlparser::ast::{
     CharacterLength, ColumnDef, ColumnOption, CreateTable, CreateTableOptions, DataType,
-    ExactNumberInfo, Expr, ForeignKeyConstraint, IndexColumn, ObjectType, SqlOption, Statement,
-    TableConstraint, UnaryOperator, Value,
+    ExactNumberInfo, Expr, ForeignKeyConstraint, Ident, IndexColumn, ObjectType, SqlOption,
+    Statement, TableConstraint, UnaryOperator, Value,
 };
 
 use super::{MySql, names, schema::physical_type};
 use crate::{Effects, Mode, Piece, Plan, ProtectedColumn, Refusal, Schema, Template, Translated};
 use sql_plan::{refuse, unsupported};
 
+mod columns;
 mod guards;
 mod keys;
 mod tokens;
+
+pub(super) use columns::changed as columns_changed;
 
 /// The plan of a statement that reads and writes no rows.
 pub(crate) fn plan(statement: &Statement, schema: &Schema, own: MySql) -> Result<Plan, Refusal> {
@@ -123,13 +126,7 @@ fn check_parts(
     own: MySql,
 ) -> Result<(), Refusal> {
     for column in &create.columns {
-        let name = &column.name.value;
-        if !name.is_ascii() || *name != name.to_ascii_lowercase() {
-            return Err(unsupported(&format!(
-                "the name `{name}` of a column of a protected table"
-            ))
-            .with_hint("Name columns in small letters of ASCII."));
-        }
+        check_name(&column.name)?;
         if !rules
             .iter()
             .any(|rule| names::fold(&column.name) == rule.column)
@@ -149,6 +146,18 @@ fn check_parts(
         }
     }
     Ok(())
+}
+
+/// Refuses names of columns that are not understood beside protected ones.
+fn check_name(name: &Ident) -> Result<(), Refusal> {
+    let name = &name.value;
+    match name.is_ascii() && *name == name.to_ascii_lowercase() {
+        true => Ok(()),
+        false => Err(unsupported(&format!(
+            "the name `{name}` of a column of a protected table"
+        ))
+        .with_hint("Name columns in small letters of ASCII.")),
+    }
 }
 
 fn check_form(create: &CreateTable) -> Result<(), Refusal> {

@@ -6,7 +6,7 @@ use sqlparser::ast::{Expr, SelectItem, SetExpr, Statement};
 use sqlstate::SqlState;
 
 use super::lexer::{self, Kind};
-use super::misfit::{misfit, only_drops_tables};
+use super::misfit::{adds_columns, may_add_columns, misfit, only_drops_tables};
 use super::readings::readings;
 use super::relations::check_relations;
 use super::{MySql, finisher, information, kinds, lax, load, never, parse, rowless, variables};
@@ -170,14 +170,18 @@ fn is_read(text: &str, own: MySql) -> bool {
 
 /// The plan of a text that names a protected table.
 fn named(text: &str, schema: &Schema, own: MySql) -> Result<Plan, Refusal> {
-    if let Some(error) = misfit(text, schema)
-        && !only_drops_tables(text, own)
-    {
-        return Err(refuse(format!("rules and server do not fit: {error}"))
+    let error = misfit(text, schema).filter(|_| !only_drops_tables(text, own));
+    let unfit = error.map(|error| {
+        refuse(format!("rules and server do not fit: {error}"))
             .with_state(SqlState::CONFIG_FILE_ERROR)
             .with_hint(
                 "Mend the rule or the table; the log of the proxy lists all that does not fit.",
-            ));
+            )
+    });
+    if let Some(refusal) = &unfit
+        && !may_add_columns(text, own)
+    {
+        return Err(refusal.clone());
     }
     if text.len() > STATEMENT_SIZE_MAX {
         return Err(refuse(format!(
@@ -197,6 +201,11 @@ fn named(text: &str, schema: &Schema, own: MySql) -> Result<Plan, Refusal> {
     guard::on_a_stack_for(chain, || {
         let parsed =
             parse::parse(text, own).map_err(|unread| variables::unread(unread, text, own))?;
+        if let Some(refusal) = unfit
+            && !adds_columns(&parsed, text, schema, own)
+        {
+            return Err(refusal);
+        }
         check_relations(&parsed, schema, own)?;
         check_names(&parsed, text)?;
         if own.is_lax {

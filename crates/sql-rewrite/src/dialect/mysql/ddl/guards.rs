@@ -4,6 +4,7 @@ use sqlparser::ast::{
     AlterTable, AlterTableOperation, ForeignKeyConstraint, ReferentialAction, TableConstraint,
 };
 
+use super::columns;
 use crate::dialect::mysql::schema::guard_name;
 use crate::dialect::mysql::{MySql, names};
 use crate::{ProtectedColumn, Refusal, Schema};
@@ -34,53 +35,71 @@ pub(super) fn condition<'r>(rules: impl Iterator<Item = &'r ProtectedColumn>) ->
     (!held.is_empty()).then(|| held.join(" AND "))
 }
 
-/// What stands behind an `ALTER TABLE` that adds keys, so that the guard of the table leaves out
-/// the columns which they write.
+/// What stands behind an `ALTER TABLE`, so that the guard of the table has the columns that come,
+/// and leaves out those that go or that new keys write.
 pub(super) fn behind(
     alter: &AlterTable,
     (database, table): (&str, &str),
     schema: &Schema,
     own: MySql,
-) -> String {
-    let added = alter.operations.iter();
-    let added = added.filter_map(|operation| match operation {
+) -> Result<String, Refusal> {
+    let keys = alter.operations.iter();
+    let keys = keys.filter_map(|operation| match operation {
         AlterTableOperation::AddConstraint { constraint, .. } => Some(constraint),
         _ => None,
     });
-    let written = written_by_keys(added);
+    let (added, dropped) = columns::changed(alter);
+    let written = written_by_keys(keys);
+    let goes = |column: &String| written.contains(column) || dropped.contains(column);
     let mut guards = schema.guards.iter();
     let guard = guards.find(|guard| guard.schema == database && guard.table == table);
-    let is_in = |own: &&String| written.contains(own);
-    let Some(guard) = guard.filter(|guard| guard.columns.iter().any(|own| is_in(&own))) else {
-        return String::new();
-    };
-    let name = names::quote(&guard.name);
-    let word = if own.is_mariadb {
-        "CONSTRAINT"
-    } else {
-        "CHECK"
-    };
-    let mut text = format!(", DROP {word} {name}");
+    let has = |column: &String| guard.is_some_and(|guard| guard.columns.contains(column));
+    let may_add = own.enforces_checks() && !schema.leaves_guards_out;
     let rules = schema.protected.iter();
-    let rules = rules.filter(|rule| {
-        let is_own = rule.schema == database && rule.table == table;
-        is_own && guard.columns.contains(&rule.column) && !written.contains(&rule.column)
-    });
-    if let Some(condition) = condition(rules) {
-        text += &format!(", ADD CONSTRAINT {name} CHECK ({condition})");
+    let rules = rules.filter(|rule| rule.schema == database && rule.table == table);
+    let comes = |column: &String| added.contains(column) && may_add;
+    let is_other = rules
+        .clone()
+        .any(|rule| comes(&rule.column) || (has(&rule.column) && goes(&rule.column)));
+    if !is_other {
+        return Ok(String::new());
     }
-    text
+    let name = guard_name_of(table)?;
+    let kept =
+        rules.filter(|rule| (comes(&rule.column) || has(&rule.column)) && !goes(&rule.column));
+    let mut text = String::new();
+    if let Some(guard) = guard {
+        let word = if own.is_mariadb {
+            "CONSTRAINT"
+        } else {
+            "CHECK"
+        };
+        text += &format!(", DROP {word} {}", names::quote(&guard.name));
+    }
+    if let Some(condition) = condition(kept) {
+        text += &format!(", ADD CONSTRAINT `{name}` CHECK ({condition})");
+    }
+    Ok(text)
+}
+
+/// The name of a table's guard.
+///
+/// # Errors
+/// It is too long for the server.
+fn guard_name_of(table: &str) -> Result<String, Refusal> {
+    let name = guard_name(table);
+    match name.len() <= 64 {
+        true => Ok(name),
+        false => Err(
+            refuse("the name of the table is too long for that of its guard")
+                .with_hint("Shorten it to 53 letters, or set guard = false below [proxy]."),
+        ),
+    }
 }
 
 /// Adds the check with which the server itself refuses plaintext, as the last of the table's parts.
 pub(super) fn with_guard(text: String, table: &str, condition: &str) -> Result<String, Refusal> {
-    let name = guard_name(table);
-    if name.len() > 64 {
-        return Err(
-            refuse("the name of the table is too long for that of its guard")
-                .with_hint("Shorten it to 53 letters, or set guard = false below [proxy]."),
-        );
-    }
+    let name = guard_name_of(table)?;
     // The printer writes the parts in one pair of parentheses, the options behind them.
     let mut depth = 0_usize;
     let mut quote = None;

@@ -1,18 +1,19 @@
-//! Keys of tables that are there: `CREATE INDEX`, `DROP INDEX`, and the same by `ALTER TABLE`. Such
-//! a statement goes to the server as it came, since a sealed column has the name of the declared
-//! one.
+//! Changes of tables that are there: `CREATE INDEX`, `DROP INDEX`, and `ALTER TABLE`. A statement
+//! about keys goes to the server as it came, since a sealed column has the name of the declared one.
 
 use sqlparser::ast::{
     AlterTable, AlterTableOperation, CreateIndex, ObjectName, ObjectType, Statement,
     TableConstraint,
 };
 
-use super::{changes, check_columns, check_constraint, check_foreign_key, guards, sent_as, tokens};
+use super::{
+    changes, check_columns, check_constraint, check_foreign_key, columns, guards, sent_as, tokens,
+};
 use crate::dialect::mysql::{MySql, lexer, names, parse};
 use crate::{Plan, ProtectedColumn, Refusal, Schema};
 use sql_plan::unsupported;
 
-/// The plan of a statement that makes or removes keys. None: it is another one.
+/// The plan of a statement that changes a table or its keys. None: it is another one.
 pub(super) fn plan(
     statement: &Statement,
     schema: &Schema,
@@ -35,9 +36,9 @@ pub(super) fn plan(
             match parse::reads_back(&sent, &statement, own) {
                 true => Ok(sent_as(sent + &behind)),
                 false => Err(unsupported(
-                    "a key of this form over a text with a collation, or with ON UPDATE CASCADE \
-                     or SET NULL over a protected column that is there,",
-                )),
+                    "a statement of this form, which has to be written anew,",
+                )
+                .with_hint("Split it into simpler statements.")),
             }
         }
     }))
@@ -82,7 +83,7 @@ fn of_alter(alter: &AlterTable, schema: &Schema, own: MySql) -> Result<Changed, 
         name,
         if_exists: false,
         only: false,
-        operations,
+        operations: _,
         location: None,
         on_cluster: None,
         table_type: None,
@@ -93,45 +94,36 @@ fn of_alter(alter: &AlterTable, schema: &Schema, own: MySql) -> Result<Changed, 
     };
     let (database, rules) = rules_of(name, schema, own)?;
     let behind = match rules.first() {
-        Some(rule) => guards::behind(alter, (&database, &rule.table), schema, own),
+        Some(rule) => guards::behind(alter, (&database, &rule.table), schema, own)?,
         None => String::new(),
     };
-    operations
-        .iter()
-        .try_for_each(|operation| match operation {
+    let (mut changed, mut is_changed) = (alter.clone(), !behind.is_empty());
+    for operation in &mut changed.operations {
+        is_changed |= match operation {
             AlterTableOperation::AddConstraint {
                 constraint,
                 not_valid: false,
-            } => match constraint {
-                TableConstraint::ForeignKey(key) => {
-                    check_foreign_key(key, &rules, &database, schema, own)
+            } => {
+                match &*constraint {
+                    TableConstraint::ForeignKey(key) => {
+                        check_foreign_key(key, &rules, &database, schema, own)?;
+                    }
+                    constraint @ (TableConstraint::Unique(_) | TableConstraint::Index(_)) => {
+                        check_constraint(constraint, &rules)?;
+                    }
+                    _ => return Err(columns::other()),
                 }
-                TableConstraint::Unique(_) | TableConstraint::Index(_) => {
-                    check_constraint(constraint, &rules)
-                }
-                _ => Err(other()),
-            },
-            AlterTableOperation::DropIndex { .. } => Ok(()),
-            AlterTableOperation::DropForeignKey {
+                tokens::shorten(constraint, &rules)
+            }
+            AlterTableOperation::DropIndex { .. }
+            | AlterTableOperation::DropForeignKey {
                 drop_behavior: None,
                 ..
-            } => Ok(()),
-            _ => Err(other()),
-        })?;
-    let (mut changed, mut is_changed) = (alter.clone(), !behind.is_empty());
-    for operation in &mut changed.operations {
-        if let AlterTableOperation::AddConstraint { constraint, .. } = operation {
-            is_changed |= tokens::shorten(constraint, &rules);
-        }
+            } => false,
+            other => columns::take(other, &rules, schema)?,
+        };
     }
     Ok(is_changed.then_some((Statement::AlterTable(changed), behind)))
-}
-
-fn other() -> Refusal {
-    unsupported("ALTER TABLE of something else than keys").with_hint(
-        "Only ADD and DROP of keys and foreign keys are understood. Otherwise make a new table, \
-         and copy its rows by INSERT … SELECT.",
-    )
 }
 
 /// The database of a table, and its rules.

@@ -1,0 +1,119 @@
+//! Columns of tables that are there: they come, go and change beside protected ones.
+
+use mysql::prelude::Queryable as _;
+use server_testkit::mysql::Brand;
+
+use super::inserted::same;
+use super::lab::Lab;
+
+const RULES: &str = "
+[keys]
+file = \"columns.key\"
+[columns.\"shop.person\"]
+number = { type = \"bigint\", mode = \"equality\" }
+note = { type = \"varchar(20)\" }
+born = { type = \"date\" }
+";
+
+const TABLES: [&str; 1] = [
+    "CREATE TABLE person (id INT PRIMARY KEY, number BIGINT, note VARCHAR(20), born DATE, tag \
+     VARCHAR(10))",
+];
+
+const PLAIN: [&str; 11] = [
+    "INSERT INTO person VALUES (1, 4242424201, 'canary', '2020-02-29', 'a'), (2, NULL, NULL, NULL, \
+     NULL)",
+    "ALTER TABLE person ADD COLUMN x INT NOT NULL DEFAULT 7 AFTER id, ADD y DATETIME DEFAULT NULL",
+    "ALTER TABLE person MODIFY x BIGINT COMMENT 'more', ADD KEY by_x (x, number)",
+    "ALTER TABLE person CHANGE COLUMN x z BIGINT NOT NULL FIRST",
+    "ALTER TABLE person RENAME COLUMN z TO w",
+    "ALTER TABLE person ALTER COLUMN w SET DEFAULT 9",
+    "INSERT INTO person (id, number) VALUES (3, 4242424203)",
+    "SELECT * FROM person ORDER BY id",
+    "ALTER TABLE person ALTER w DROP DEFAULT, DROP COLUMN y, DROP tag",
+    "SELECT * FROM person WHERE number = 4242424201",
+    "ALTER TABLE person DROP KEY by_x, DROP w",
+];
+
+/// Behind the two that drop columns, the rules of these protect nothing, and the others are kept.
+const SEALED: [&str; 9] = [
+    "ALTER TABLE person DROP COLUMN note",
+    "ALTER TABLE person ADD COLUMN note VARCHAR(20) NULL AFTER id",
+    "SELECT * FROM person ORDER BY id",
+    "UPDATE person SET note = 'canary' WHERE number = 4242424201",
+    "ALTER TABLE person DROP number, DROP born",
+    "ALTER TABLE person ADD born DATE",
+    "ALTER TABLE person ADD number BIGINT UNIQUE, ADD COLUMN tag INT",
+    "INSERT INTO person (id, note, number, born) VALUES (4, 'canary', 4242424204, '2000-01-01')",
+    "SELECT * FROM person ORDER BY id",
+];
+
+#[test]
+fn columns_come_go_and_change_beside_protected_ones() {
+    for brand in [Brand::MariaDb, Brand::MySql] {
+        let Some(mut lab) = Lab::with(brand, RULES, &TABLES) else {
+            continue;
+        };
+        for statement in PLAIN.iter().chain(&SEALED) {
+            same(&mut lab, statement, vec![]);
+        }
+        let shown: Option<(String, String)> = lab
+            .ours
+            .query_first("SHOW CREATE TABLE person")
+            .expect("a table");
+        let (_, shown) = shown.expect("a table");
+        assert!(!shown.contains("strongroom_"), "{shown}");
+        if brand == Brand::MariaDb {
+            let mut past = lab.past();
+            for statement in [
+                "UPDATE person SET note = 'plain'",
+                "UPDATE person SET number = '4242'",
+                "UPDATE person SET born = '2020-02-29'",
+            ] {
+                let error = past.query_drop(statement).expect_err(statement);
+                assert!(error.to_string().contains("4025"), "{statement}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_protected_column_keeps_its_name_and_its_type() {
+    for brand in [Brand::MariaDb, Brand::MySql] {
+        let Some(mut lab) = Lab::with(brand, RULES, &TABLES) else {
+            continue;
+        };
+        for statement in [
+            "ALTER TABLE person MODIFY note VARCHAR(20)",
+            "ALTER TABLE person CHANGE note other VARCHAR(20)",
+            "ALTER TABLE person RENAME COLUMN note TO other",
+            "ALTER TABLE person ALTER note SET DEFAULT 'x'",
+            "ALTER TABLE person ALTER tag SET DEFAULT (UPPER(note))",
+            "ALTER TABLE person ADD x INT AS (number + 1)",
+            "ALTER TABLE person ADD x INT CHECK (number > 1)",
+            "ALTER TABLE person ADD X INT",
+            "ALTER TABLE person CONVERT TO CHARACTER SET latin1",
+            "ALTER TABLE person RENAME TO other",
+        ] {
+            lab.ours.query_drop(statement).expect_err(statement);
+        }
+        let drop = "ALTER TABLE person DROP note";
+        lab.ours.query_drop(drop).expect(drop);
+        for statement in [
+            "SELECT id FROM person",
+            "ALTER TABLE person ADD note VARCHAR(20) NOT NULL",
+            "ALTER TABLE person ADD note VARCHAR(21)",
+            "ALTER TABLE person ADD note VARCHAR(20) DEFAULT 'x'",
+            "ALTER TABLE person RENAME COLUMN tag TO note",
+            "ALTER TABLE person CHANGE tag note VARCHAR(20)",
+            "ALTER TABLE person ADD other VARCHAR(20)",
+        ] {
+            lab.ours.query_drop(statement).expect_err(statement);
+        }
+        let add = "ALTER TABLE person ADD note VARCHAR(20)";
+        lab.ours.query_drop(add).expect(add);
+        lab.ours
+            .query_drop("SELECT note FROM person")
+            .expect("it fits");
+    }
+}
