@@ -61,7 +61,7 @@ impl<'s> Analysis<'s> {
         let others = self.writes.as_ref().is_some_and(|other| *other != written);
         self.writes = Some(written);
         self.fires_triggers |= found.has_triggers || others;
-        let renamed = alias.map(|alias| self.dialect().fold(&alias.name));
+        let renamed = alias.map(|alias| self.dialect().alias(&alias.name));
         let relation = Relation::of_table(found, renamed, self.schema);
         Ok((Some(found), relation))
     }

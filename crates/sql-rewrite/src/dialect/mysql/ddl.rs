@@ -124,11 +124,11 @@ fn check_parts(
 ) -> Result<(), Refusal> {
     for column in &create.columns {
         let name = &column.name.value;
-        if !name.is_ascii() || *name != name.to_ascii_lowercase() {
+        if !name.is_ascii() {
             return Err(unsupported(&format!(
                 "the name `{name}` of a column of a protected table"
             ))
-            .with_hint("Name columns in small letters of ASCII."));
+            .with_hint("Name columns in letters of ASCII."));
         }
         if !rules
             .iter()

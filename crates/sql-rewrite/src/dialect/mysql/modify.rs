@@ -57,7 +57,7 @@ fn modify(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite, R
         return Err(unsupported("UPDATE of what is no table"));
     };
     let dialect = analysis.dialect();
-    let renamed = alias.as_ref().map(|alias| dialect.fold(&alias.name));
+    let renamed = alias.as_ref().map(|alias| dialect.alias(&alias.name));
     let name = renamed.clone().unwrap_or_else(|| table.name.clone());
     let scope = Scope::of_table(table, renamed, analysis.schema);
     let (kept, computed) = part_assignments(update, table, analysis, &scope)?;
