@@ -39,6 +39,12 @@ fn check_form(update: &Update) -> Result<(), Refusal> {
             "ORDER BY or LIMIT in an UPDATE that computes new values of protected columns",
         ));
     }
+    if update.or.is_some() {
+        return Err(
+            unsupported("UPDATE IGNORE that computes new values of protected columns")
+                .with_hint("Leave IGNORE out."),
+        );
+    }
     if !update.table.joins.is_empty() {
         return Err(unsupported(
             "an UPDATE of joined tables that computes new values of protected columns",

@@ -48,6 +48,10 @@ impl Dialect for Plain {
         true
     }
 
+    fn supports_select_modifiers(&self) -> bool {
+        true
+    }
+
     fn supports_limit_comma(&self) -> bool {
         true
     }
@@ -114,13 +118,13 @@ fn in_common_forms(mut statement: Statement, dialect: MySql) -> Statement {
         Statement::Update(update) if update.table.joins.is_empty() => {
             let own = own_name(&update.table.relation);
             without_table(&mut update.assignments, own.as_ref());
+            fold_targets(&mut update.assignments);
         }
+        Statement::Update(update) => fold_targets(&mut update.assignments),
         Statement::Delete(delete) => deleted_in_common_forms(delete),
         Statement::Insert(insert) => {
             inserted_in_common_forms(insert);
-            fold_targets(&mut update.assignments);
             if dialect.is_mariadb
-        Statement::Update(update) => fold_targets(&mut update.assignments),
                 && let Some(OnInsert::DuplicateKeyUpdate(assignments)) = &mut insert.on
             {
                 proposed::in_the_shared_word(assignments);
@@ -176,16 +180,12 @@ fn inserted_in_common_forms(insert: &mut Insert) {
         _ => None,
     };
     let own = own.map(|own| own.value.clone());
-    if let Some(OnInsert::DuplicateKeyUpdate(assignments)) = &mut insert.on {
-        without_table(assignments, own.as_ref());
-    }
-}
     for column in &mut insert.columns {
         column_without_table(column, own.as_ref());
         fold_column(column);
     }
-
-/// `VALUES (…)` with one row.
+    if let Some(OnInsert::DuplicateKeyUpdate(assignments)) = &mut insert.on {
+        without_table(assignments, own.as_ref());
         fold_targets(assignments);
     }
 }
@@ -204,6 +204,10 @@ fn fold_targets(assignments: &mut [Assignment]) {
 fn fold_column(name: &mut ObjectName) {
     if let Some(ObjectNamePart::Identifier(last)) = name.0.last_mut() {
         last.value.make_ascii_lowercase();
+    }
+}
+
+/// `VALUES (…)` with one row.
 fn values(row: Vec<Expr>) -> Query {
     Query {
         with: None,
@@ -236,16 +240,16 @@ fn without_table(assignments: &mut [Assignment], own: Option<&String>) {
     }
 }
 
-/// The name that a table has in its statement.
-fn own_name(factor: &TableFactor) -> Option<String> {
-    let TableFactor::Table { name, alias, .. } = factor else {
-        return None;
 fn column_without_table(name: &mut ObjectName, own: Option<&String>) {
     if name.0.len() == 2 && name.0[0].as_ident().map(|part| &part.value) == own {
         name.0.remove(0);
     }
 }
 
+/// The name that a table has in its statement.
+fn own_name(factor: &TableFactor) -> Option<String> {
+    let TableFactor::Table { name, alias, .. } = factor else {
+        return None;
     };
     let last = name.0.last().and_then(|part| part.as_ident());
     let own = alias.as_ref().map(|alias| &alias.name).or(last);
