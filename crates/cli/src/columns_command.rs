@@ -207,8 +207,9 @@ fn is_mysql(parts: &Parts) -> bool {
 /// Reads a configuration with rules; `None` if they contradict each other, which has then been
 /// reported. The whole file is parsed as the proxy does, so that a misspelt rule is an error.
 fn read_parts(path: &Path) -> anyhow::Result<Option<Parts>> {
-    let parts: Parts = configuration::read_toml(path)?;
+    let mut parts: Parts = configuration::read_toml(path)?;
     if is_mysql(&parts) {
+        parts.columns.fold_columns();
         if !mysql::are_known(path, &parts)? {
             return Ok(None);
         }

@@ -357,6 +357,9 @@ impl Config {
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let mut config: Self = read_toml(path)?;
         let folder = path.parent().unwrap_or(Path::new(""));
+        if config.proxy.protocol == Protocol::Mysql {
+            config.columns.fold_columns();
+        }
         let proxy = &mut config.proxy;
         proxy.client_tls = proxy.client_tls.take().or_else(|| proxy.self_signed());
         if let Some(tls) = &mut proxy.client_tls {

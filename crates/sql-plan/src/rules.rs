@@ -160,6 +160,22 @@ impl Rules {
         self.table(schema, table)?.get(column)
     }
 
+    /// Writes the names of columns in small letters, since they mean the same to MySQL. A name that
+    /// another rule has then stays as it is.
+    pub fn fold_columns(&mut self) {
+        for columns in self.tables.values_mut() {
+            let names: Vec<String> = columns.keys().cloned().collect();
+            for name in names {
+                let folded = name.to_ascii_lowercase();
+                if !columns.contains_key(&folded)
+                    && let Some(rule) = columns.remove(&name)
+                {
+                    columns.insert(folded, rule);
+                }
+            }
+        }
+    }
+
     /// The rules of a table, by the names of the catalogue. A rule that names no schema means
     /// `public`.
     pub fn table(&self, schema: &str, table: &str) -> Option<&BTreeMap<String, ColumnRule>> {

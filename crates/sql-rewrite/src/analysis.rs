@@ -52,7 +52,7 @@ pub(crate) use scope::Gathered;
 pub(crate) use scope::OutColumn;
 pub(crate) use scope::Relation;
 pub(crate) use scope::Scope;
-pub(crate) use write::{given_always, overriding_user};
+pub(crate) use write::{given_always, overriding_user, target_column};
 
 /// How a parameter is used in clear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -186,6 +186,41 @@ impl Dialect {
         }
     }
 
+    /// The alias of a relation as it has to be written.
+    pub(crate) fn alias(self, name: &Ident) -> String {
+        match self {
+            // Whether letters of another case are the same is the server's choice.
+            Self::MySql(_) => name.value.clone(),
+            Self::Postgres => self.fold(name),
+            #[cfg(test)]
+            Self::Sample => self.fold(name),
+        }
+    }
+
+    /// The name of a table in the form of a folded qualifier.
+    pub(crate) fn fold_relation(self, name: String) -> String {
+        match self {
+            Self::MySql(_) => name.to_ascii_lowercase(),
+            Self::Postgres => name,
+            #[cfg(test)]
+            Self::Sample => name,
+        }
+    }
+
+    /// Whether a qualifier, which is folded, may mean a relation or schema of this name. MySQL's
+    /// server may still tell them apart by the case of letters.
+    pub(crate) fn qualifies(self, qualifier: Option<&str>, name: Option<&str>) -> bool {
+        let Some(qualifier) = qualifier else {
+            return true;
+        };
+        name.is_some_and(|name| match self {
+            Self::Postgres => qualifier == name,
+            Self::MySql(_) => qualifier.eq_ignore_ascii_case(name),
+            #[cfg(test)]
+            Self::Sample => qualifier == name,
+        })
+    }
+
     /// Whether a name is that of a variable of the session.
     pub(crate) fn is_variable(self, name: &Ident) -> bool {
         matches!(self, Self::MySql(_)) && mysql::names::is_variable(name)

@@ -184,8 +184,10 @@ pub enum RelationKind {
 /// One column as the server has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Name as the catalogue has it.
+    /// Name as the catalogue has it; before MySQL, in small letters.
     pub name: String,
+    /// That name as the server writes it, where it has capital letters before MySQL.
+    pub written: Option<String>,
     /// Number in the catalogue, from 1.
     pub number: i16,
     /// Whether it is NOT NULL.
@@ -198,6 +200,13 @@ pub struct Column {
     pub protected: Option<ColumnId>,
     /// The server's own type of it, where it is one that [`LogicalType`] knows; else None.
     pub physical: Option<LogicalType>,
+}
+
+impl Column {
+    /// Its name as answers have it.
+    pub fn written(&self) -> &str {
+        self.written.as_ref().unwrap_or(&self.name)
+    }
 }
 
 /// What a column is in the catalogue, beside what [`LogicalType`] says.

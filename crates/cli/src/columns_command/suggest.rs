@@ -48,12 +48,13 @@ pub struct SuggestArgs {
 
 /// Runs the command.
 pub fn run(args: &SuggestArgs) -> anyhow::Result<ExitCode> {
-    let parts = match &args.config {
+    let mut parts = match &args.config {
         Some(path) => configuration::read_toml(path)?,
         None => Parts::default(),
     };
     let url = std::env::var(DATABASE_URL).unwrap_or_default();
     if url.starts_with("mysql:") {
+        parts.columns.fold_columns();
         return run_before_mysql(args, &parts);
     }
     let file = args.config.as_deref().unwrap_or(Path::new(""));

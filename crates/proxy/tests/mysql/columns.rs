@@ -6,6 +6,7 @@ mod bulk;
 mod by_collation;
 mod by_finisher;
 mod canary;
+mod capitals;
 mod differential;
 mod drawn;
 mod dump;

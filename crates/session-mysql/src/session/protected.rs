@@ -31,6 +31,7 @@ use super::terms::Among;
 use crate::finisher::FinisherRequest;
 use crate::refusal::Refusal;
 
+mod asked;
 mod bulk;
 mod carried;
 mod columns;

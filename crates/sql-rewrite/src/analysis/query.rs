@@ -539,7 +539,7 @@ pub(crate) fn check_dialect(select: &Select) -> Result<(), Refusal> {
         select_token: _,
         optimizer_hints: _,
         distinct: _,
-        select_modifiers: None,
+        select_modifiers: _,
         top: None,
         top_before_distinct: false,
         projection: _,

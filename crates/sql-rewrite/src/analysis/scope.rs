@@ -16,6 +16,8 @@ use sql_plan::{refuse, unsupported};
 pub(crate) struct OutColumn {
     /// The folded name; None: it has no usable name.
     pub name: Option<String>,
+    /// That name as the server writes it, where it is another one.
+    pub written: Option<String>,
     /// The protected column whose sealed values it has.
     pub sealed: Option<ColumnId>,
     /// Arrays of sealed values that it has, which the proxy aggregates.
@@ -141,6 +143,7 @@ impl Relation {
         };
         let columns = table.columns.iter().map(|column| OutColumn {
             name: Some(column.name.clone()),
+            written: column.written.clone(),
             sealed: column.protected,
             gathered: None,
             logical: column.physical,
@@ -333,7 +336,8 @@ impl Scope<'_> {
         let mut scope = Some(self);
         while let Some(current) = scope {
             let found = current.relations.iter().find(|relation| {
-                relation.name == name && (schema.is_none() || relation.schema.as_deref() == schema)
+                self.dialect.qualifies(Some(name), Some(&relation.name))
+                    && self.dialect.qualifies(schema, relation.schema.as_deref())
             });
             if found.is_some() {
                 return found;
@@ -384,10 +388,11 @@ impl Scope<'_> {
             else {
                 return Err(refuse("* over a column without a name").with_hint("Name it."));
             };
+            let written = column.written.as_ref().unwrap_or(name);
             let expression = match relation {
                 Some(relation) => Expr::CompoundIdentifier(vec![
                     self.dialect.quote(&relation.name),
-                    self.dialect.quote(name),
+                    self.dialect.quote(written),
                 ]),
                 None if self.resolve_column(name, true).is_err() => {
                     return Err(refuse(format!(
@@ -395,7 +400,7 @@ impl Scope<'_> {
                     ))
                     .with_hint("Name the columns."));
                 }
-                None => Expr::Identifier(self.dialect.quote(name)),
+                None => Expr::Identifier(self.dialect.quote(written)),
             };
             Ok((expression, column.clone()))
         };

@@ -8,7 +8,7 @@ pub(crate) use insert::{given_always, overriding_user};
 
 use sqlparser::ast::{
     Assignment, AssignmentTarget, Delete, Expr, FromTable, ObjectName, OrderByExpr, SelectItem,
-    TableAlias, TableFactor, TableWithJoins, Update, UpdateTableFromKind,
+    SqliteOnConflict, TableAlias, TableFactor, TableWithJoins, Update, UpdateTableFromKind,
 };
 use sqlstate::SqlState;
 
@@ -61,7 +61,7 @@ impl<'s> Analysis<'s> {
         let others = self.writes.as_ref().is_some_and(|other| *other != written);
         self.writes = Some(written);
         self.fires_triggers |= found.has_triggers || others;
-        let renamed = alias.map(|alias| self.dialect().fold(&alias.name));
+        let renamed = alias.map(|alias| self.dialect().alias(&alias.name));
         let relation = Relation::of_table(found, renamed, self.schema);
         Ok((Some(found), relation))
     }
@@ -118,7 +118,7 @@ impl<'s> Analysis<'s> {
             selection,
             returning,
             output: None,
-            or: None,
+            or,
             order_by,
             limit,
         } = update
@@ -137,6 +137,13 @@ impl<'s> Analysis<'s> {
             Some(UpdateTableFromKind::BeforeSet(_)) => {
                 return Err(unsupported("FROM before SET"));
             }
+        }
+        match (or, self.dialect()) {
+            (None, _) => {}
+            (Some(SqliteOnConflict::Ignore), Dialect::MySql(_)) => {
+                self.ignoring_update(assignments, found)?;
+            }
+            (Some(_), _) => return Err(unsupported("a clause of another dialect")),
         }
         self.all_assignments(assignments, found, &scope)?;
         if let Some(condition) = selection {

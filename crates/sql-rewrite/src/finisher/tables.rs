@@ -220,7 +220,7 @@ fn declared<'s>(table: &Table, index: usize, schema: &'s Schema) -> Option<&'s D
 /// How a column is fetched, and its values written.
 fn column(table: &Table, index: usize, schema: &Schema) -> Result<FilledColumn, Refusal> {
     let own = &table.columns[index];
-    let name = names::quote(&own.name).to_string();
+    let name = names::quote(own.written()).to_string();
     if let Some(id) = own.protected {
         let logical = schema.column(id).logical;
         let form = match logical {

@@ -91,7 +91,10 @@ fn is_public(query: &FinisherTables, insert: &FilledInsert, schema: &Schema) -> 
         let Some(column) = filled.columns.get(*place) else {
             return false;
         };
-        let is_own = |name: &String| names::quote(name).to_string() == column.name;
+        let is_own = |name: &String| {
+            let name = names::quote(name).to_string();
+            name.eq_ignore_ascii_case(&column.name)
+        };
         let at = given.iter().position(is_own);
         let is_public = || at.zip(public.as_ref()).and_then(|(at, all)| all.get(at)) == Some(&true);
         at.is_some() && (column.sealed.is_some() || is_plain || is_public())

@@ -441,7 +441,9 @@ impl Verifier<'_, '_> {
             _ => return Err(Doubt("a relation of this form".to_owned())),
         };
         scope.relations.push(Relation {
-            name: alias.map_or(name, |alias| self.dialect().fold(&alias.name)),
+            name: alias.map_or(self.dialect().fold_relation(name), |alias| {
+                self.dialect().fold(&alias.name)
+            }),
             columns: columns.renamed(alias, self.dialect()),
         });
         Ok(())

@@ -42,6 +42,7 @@ fn protected(id: ColumnId, table: &str, column: &str, domain: &str) -> Protected
 fn table(name: &str, columns: &[(&str, Option<ColumnId>)]) -> Table {
     let column = |(number, (name, protected)): (i16, &(&str, Option<ColumnId>))| Column {
         name: (*name).to_owned(),
+        written: None,
         number,
         not_null: false,
         has_default: false,

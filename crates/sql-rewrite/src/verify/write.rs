@@ -236,7 +236,9 @@ impl Verifier<'_, '_> {
         let (name, columns) = self.table(name)?;
         let alias = alias.as_ref();
         let relation = Relation {
-            name: alias.map_or(name, |alias| self.dialect().fold(&alias.name)),
+            name: alias.map_or(self.dialect().fold_relation(name), |alias| {
+                self.dialect().fold(&alias.name)
+            }),
             columns: columns.clone(),
         };
         Ok((relation, columns))

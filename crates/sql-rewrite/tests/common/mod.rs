@@ -129,6 +129,7 @@ pub fn build(name: &str, rules: &Rules, tables: &[(&str, &str, &[&str])]) -> Sch
         };
         let columns = (1..).zip(&names).map(|(place, column)| Column {
             name: (*column).to_owned(),
+            written: None,
             number: place,
             not_null: false,
             has_default: false,

@@ -23,7 +23,7 @@ const TABLES: [&str; 1] = [
 const PLAIN: [&str; 11] = [
     "INSERT INTO person VALUES (1, 4242424201, 'canary', '2020-02-29', 'a'), (2, NULL, NULL, NULL, \
      NULL)",
-    "ALTER TABLE person ADD COLUMN x INT NOT NULL DEFAULT 7 AFTER id, ADD y DATETIME DEFAULT NULL",
+    "ALTER TABLE person ADD COLUMN x INT NOT NULL DEFAULT 7 AFTER id, ADD Y DATETIME DEFAULT NULL",
     "ALTER TABLE person MODIFY x BIGINT COMMENT 'more', ADD KEY by_x (x, number)",
     "ALTER TABLE person CHANGE COLUMN x z BIGINT NOT NULL FIRST",
     "ALTER TABLE person RENAME COLUMN z TO w",
@@ -91,7 +91,7 @@ fn a_protected_column_keeps_its_name_and_its_type() {
             "ALTER TABLE person ALTER tag SET DEFAULT (UPPER(note))",
             "ALTER TABLE person ADD x INT AS (number + 1)",
             "ALTER TABLE person ADD x INT CHECK (number > 1)",
-            "ALTER TABLE person ADD X INT",
+            "ALTER TABLE person ADD `ü` INT",
             "ALTER TABLE person CONVERT TO CHARACTER SET latin1",
             "ALTER TABLE person RENAME TO other",
         ] {

@@ -18,6 +18,7 @@ fn statements() -> Vec<Statement> {
         filling(),
         queries(),
         by_rows(),
+        limits(),
         changes(),
         variables(),
         refused_values(),
@@ -126,6 +127,36 @@ fn queries() -> Vec<Statement> {
             vec![],
         ),
     ]
+}
+
+/// Numbers of rows as drivers send them: as texts, and as floating-point numbers. The proxy sorts
+/// by `whole` itself.
+fn limits() -> Vec<Statement> {
+    let values = || {
+        [
+            text("2"),
+            text(" +1abc"),
+            text("abc"),
+            text("1.7"),
+            Value::NULL,
+            Value::Int(-1),
+            Value::Int(1),
+            Value::Double(2.0),
+        ]
+    };
+    let sorted = ["id", "whole"].into_iter().flat_map(|key| {
+        let limited = match key {
+            "id" => "SELECT id, whole FROM person ORDER BY id LIMIT ?",
+            _ => "SELECT whole FROM person WHERE whole IS NOT NULL ORDER BY whole LIMIT ?",
+        };
+        values().map(|count| (limited, vec![count]))
+    });
+    let skipping = [
+        "SELECT whole FROM person WHERE whole IS NOT NULL ORDER BY whole LIMIT ? OFFSET ?",
+        "SELECT id FROM person ORDER BY id LIMIT ?, ?",
+    ];
+    let skipping = skipping.map(|limited| (limited, vec![text("1"), text("1")]));
+    sorted.chain(skipping).collect()
 }
 
 /// Rows that are looked for by several columns at once.

@@ -3,6 +3,7 @@
 use mysql::prelude::Queryable as _;
 use mysql::{Conn, Value};
 
+use super::differential::{Answer, as_text};
 use super::lab::{Lab, both, connect};
 use server_testkit::mysql::Brand;
 
@@ -179,6 +180,58 @@ fn warnings_behind_a_refusal_tell_of_it() {
         client.query_drop("SELECT 1").expect("it passes");
         let found: Vec<(String, u16, String)> = client.query("SHOW WARNINGS").expect("none");
         assert_eq!(found, []);
+    }
+}
+
+/// What a question gives, without the words of messages.
+fn without_words(answer: Answer) -> Answer {
+    let mut answer = answer;
+    for row in &mut answer.rows {
+        row.truncate(2);
+    }
+    answer
+}
+
+#[test]
+fn what_was_said_of_a_statement_is_told_in_every_form() {
+    // Both servers refuse it, for one reason.
+    let refused = "INSERT INTO person (name) VALUES ('longer than twenty letters')";
+    let questions = [
+        "SHOW WARNINGS",
+        "show errors;",
+        "SHOW COUNT(*) WARNINGS",
+        "SHOW COUNT(*) ERRORS",
+        "SELECT @@warning_count",
+        "SELECT @@session.error_count AS e, @@warning_count `W`",
+        "SHOW WARNINGS LIMIT 1",
+        "SHOW ERRORS LIMIT 1, 1",
+        "SHOW WARNINGS LIMIT 5 OFFSET 0",
+        "SHOW WARNINGS LIMIT 0",
+    ];
+    for mut lab in both() {
+        for (first, second) in questions
+            .iter()
+            .flat_map(|own| [(own, "SHOW WARNINGS"), (own, own)])
+        {
+            for client in [&mut lab.ours, &mut lab.theirs] {
+                client.query_drop(refused).expect_err(refused);
+            }
+            for question in [first, second] {
+                let ours = without_words(as_text(&mut lab.ours, question));
+                let theirs = without_words(as_text(&mut lab.theirs, question));
+                assert_eq!(ours, theirs, "{first}; {second}");
+            }
+        }
+        for client in [&mut lab.ours, &mut lab.theirs] {
+            client.query_drop("SELECT id FROM person").expect("no rows");
+        }
+        for question in questions {
+            let ours = as_text(&mut lab.ours, question);
+            assert_eq!(ours, as_text(&mut lab.theirs, question), "{question}");
+        }
+        let other = "SELECT @@warning_count + 1";
+        lab.ours.query_drop(refused).expect_err(refused);
+        assert_refused(&mut lab.ours, other);
     }
 }
 

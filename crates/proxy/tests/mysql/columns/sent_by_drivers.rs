@@ -242,6 +242,60 @@ fn hints_to_the_optimizer_reach_a_server_that_reads_them() {
 }
 
 #[test]
+fn words_that_say_how_a_statement_is_carried_out_are_understood() {
+    for mut lab in both() {
+        for text in [
+            "INSERT HIGH_PRIORITY INTO person (id, name, number, whole) VALUES (1, 'canary', \
+             4242424201, 2), (2, 'canary b', 4242424202, 3), (3, 'canary c', NULL, 3)",
+            "REPLACE LOW_PRIORITY INTO card (number, kind) VALUES (7, 'abc')",
+            "UPDATE LOW_PRIORITY person SET name = 'canary d' WHERE id = 1",
+            "DELETE LOW_PRIORITY QUICK FROM person WHERE id = 77",
+            "SELECT HIGH_PRIORITY SQL_NO_CACHE name FROM person WHERE id = 1",
+            "SELECT STRAIGHT_JOIN p.name, c.kind FROM person p JOIN card c ON c.number = p.number",
+            "SELECT SQL_SMALL_RESULT DISTINCT SQL_BUFFER_RESULT city FROM person",
+            "SELECT SQL_CALC_FOUND_ROWS name, number FROM person ORDER BY id LIMIT 1",
+            "SELECT FOUND_ROWS()",
+            "SELECT SQL_CALC_FOUND_ROWS id FROM person WHERE number = 4242424202 LIMIT 0",
+            "SELECT FOUND_ROWS() AS n",
+            "UPDATE IGNORE person SET number = 4242424202 WHERE id = 1",
+            "SHOW COUNT(*) WARNINGS",
+            "UPDATE IGNORE person SET name = 'canary e', city = 'longer than that' WHERE id < 3",
+            "UPDATE IGNORE person SET number = 4242424203 ORDER BY id LIMIT 2",
+            "SELECT id, name, number, city FROM person ORDER BY id",
+        ] {
+            same(&mut lab, text, &[]);
+        }
+        let text = "UPDATE IGNORE person SET name = ?, number = ? WHERE id = 3";
+        let name = Value::Bytes(b"canary f".to_vec());
+        same(&mut lab, text, &[name, Value::Int(4_242_424_209)]);
+        for text in [
+            "UPDATE IGNORE person SET name = NULL WHERE id = 1",
+            "UPDATE IGNORE person SET name = 'longer than twenty letters' WHERE id = 1",
+            "UPDATE IGNORE person SET whole = whole + 1 WHERE id = 1",
+            "UPDATE IGNORE person p JOIN card c ON c.number = p.number SET p.whole = 1",
+            "DELETE IGNORE FROM person WHERE id = 1",
+            "INSERT DELAYED INTO person (name) VALUES ('x')",
+        ] {
+            let said = lab.ours.query_drop(text).expect_err(text).to_string();
+            assert!(said.contains("strongroom: "), "{text}: {said}");
+        }
+        let none = (Value::NULL, 1);
+        let said = lab.ours.exec_drop(text, none).expect_err(text).to_string();
+        assert!(said.contains("strongroom: "), "{said}");
+        same(&mut lab, "SELECT id, name, number FROM person", &[]);
+        // The proxy sorts, so the server has counted other rows.
+        let sorted = "SELECT SQL_CALC_FOUND_ROWS whole FROM person ORDER BY whole LIMIT 1";
+        same(&mut lab, sorted, &[]);
+        let said = lab.ours.query_drop("SELECT FOUND_ROWS()");
+        assert!(
+            said.expect_err("other rows")
+                .to_string()
+                .contains("strongroom: ")
+        );
+    }
+}
+
+#[test]
 fn several_statements_in_one_text_are_carried_out_one_by_one() {
     for mut lab in both() {
         for text in [

@@ -12,6 +12,7 @@ use wire_mysql::Capabilities;
 use wire_mysql::command::{Command, Fetch, kind, write_text};
 use wire_mysql::execute::Head;
 
+use super::asked;
 use super::describing::Describing;
 use super::errors::refusal;
 use super::fill::{self, Made};
@@ -26,8 +27,7 @@ use super::settings::{Letters, Settings};
 use super::statements::{Bindings, Kind, Prepared, prepared_otherwise, tables_of, translated};
 use super::texts::{self, Decision};
 use super::tokens;
-use super::warned::Warned;
-use super::warnings::{self, Told};
+use super::warnings::Told;
 use super::{Passing, Pending, Protected, Reach, Work};
 use crate::refusal::{Reason, Refusal};
 
@@ -120,21 +120,14 @@ impl Protected {
 
     fn query(&mut self, text: &[u8], pending: &Pending, reach: &mut Reach<'_>) {
         self.client.note_text(text);
-        if texts::asks_for_warnings(text)
-            && let Some(refused) = &self.told.refused
-        {
-            warnings::write(refused, pending.sequence, reach);
-            return;
-        }
-        if texts::asks_for_warnings(text) && !self.told.rows.is_empty() {
-            warnings::write_rows(&self.told.rows, pending.sequence, reach);
+        if self.told_instead(text, pending, reach) {
             return;
         }
         if let Err(error) = check_counts(self.told.has_other_counts, text) {
             return self.refuse(&error, pending.sequence, reach);
         }
         self.told.refused = None;
-        let shows_warnings = texts::shows_warnings(text);
+        let shows_warnings = texts::shows_warnings(text) || asked::read(text).is_some();
         if !shows_warnings {
             self.told = Told::default();
         }
@@ -143,7 +136,7 @@ impl Protected {
         }
         if texts::is_frame(text) {
             return match shows_warnings {
-                true => self.warn(pending, reach),
+                true => self.warn(self.warned(pending), pending, reach),
                 false => self.pass(pending, Passing::default(), reach),
             };
         }
@@ -162,7 +155,7 @@ impl Protected {
                 self.work = Work::Describing(Box::new(describing));
             }
             Ok(Decision::Passes(effects)) if shows_warnings && changes_nothing(&effects) => {
-                self.warn(pending, reach);
+                self.warn(self.warned(pending), pending, reach);
             }
             Ok(Decision::Passes(effects)) => self.pass_with(&effects, pending, None, reach),
             Ok(Decision::Loads(load, effects)) => self.load(load, &effects, pending, reach),
@@ -214,15 +207,6 @@ impl Protected {
         let listing = Listing::new(Arc::clone(loaded), settings.results, pending.sequence);
         self.send(|out| out.extend_from_slice(&pending.payload), reach);
         self.work = Work::Listing(Box::new(listing));
-    }
-
-    /// Shows what the server has said, without sealed values.
-    fn warn(&mut self, pending: &Pending, reach: &mut Reach<'_>) {
-        self.send(|out| out.extend_from_slice(&pending.payload), reach);
-        self.work = Work::Warned(Box::new(Warned::new(
-            self.told.warned_of.clone(),
-            pending.sequence,
-        )));
     }
 
     /// Sends a statement for which the server asks for a file of the client.

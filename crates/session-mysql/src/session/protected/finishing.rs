@@ -270,8 +270,7 @@ impl Finishing {
                 let bindings = self.bindings.as_ref().ok_or_else(fill::without_values)?;
                 let values = bindings.values().map_err(|_| wrong())?;
                 let bound = fill::Bound::find(&values, *number).map_err(|_| wrong())?;
-                let whole = bound.whole().ok_or_else(wrong)?;
-                u64::try_from(whole).map_err(|_| wrong())?
+                limit(&bound).ok_or_else(wrong)?
             }
             Some(_) => return Err(StatementError::other_plan()),
         };
@@ -342,6 +341,40 @@ impl Finishing {
             cells.collect()
         });
         rows.collect()
+    }
+}
+
+/// The number of rows that a parameter stands for, as the server reads it. None: it reads another
+/// one, or none.
+fn limit(bound: &fill::Bound<'_>) -> Option<u64> {
+    /// Whole numbers below it are the same in double precision.
+    const EXACT_BELOW: f64 = 9_007_199_254_740_992.0;
+    match bound.value {
+        WireValue::Null => Some(0),
+        WireValue::Bytes(text) => {
+            let text = text.trim_ascii_start();
+            let digits = text.strip_prefix(b"+").unwrap_or(text);
+            let end = digits.iter().position(|byte| !byte.is_ascii_digit());
+            let digits = &digits[..end.unwrap_or(digits.len())];
+            match (text.first(), digits) {
+                (Some(b'-'), _) => None,
+                (_, b"") => Some(0),
+                (_, digits) => {
+                    let number: i64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
+                    u64::try_from(number).ok()
+                }
+            }
+        }
+        WireValue::Double(number) => {
+            let is_whole = number.fract() == 0.0 && (0.0..EXACT_BELOW).contains(&number);
+            // The shortest digits of a whole number are all of them.
+            is_whole.then(|| number.to_string().parse().ok())?
+        }
+        _ => match u64::try_from(bound.whole()?) {
+            Ok(number) => Some(number),
+            // A negative number is the largest one without a sign.
+            Err(_) => Some(u64::MAX),
+        },
     }
 }
 

@@ -10,6 +10,7 @@ use sql_rewrite::mysql::load::{Load, load};
 use sql_rewrite::mysql::shown::{Described, described};
 use sql_rewrite::mysql::statement::{effects_of_unread, may_name};
 
+use super::asked;
 use super::settings::{Letters, Settings};
 
 /// What becomes of a text.
@@ -26,15 +27,11 @@ pub(super) enum Decision {
 }
 
 /// Texts that pass in every session, whatever is known of it: they are about the session alone.
-const FRAMES: [&str; 9] = [
+const FRAMES: [&str; 5] = [
     "begin",
     "start transaction",
     "commit",
     "rollback",
-    "show warnings",
-    "show errors",
-    "show count(*) warnings",
-    "show count(*) errors",
     "select row_count()",
 ];
 
@@ -45,12 +42,7 @@ pub(super) fn is_frame(text: &[u8]) -> bool {
     FRAMES
         .iter()
         .any(|own| text.eq_ignore_ascii_case(own.as_bytes()))
-}
-
-/// Whether a text asks for what the last statement has said.
-pub(super) fn asks_for_warnings(text: &[u8]) -> bool {
-    let text = trimmed(text);
-    text.eq_ignore_ascii_case(b"show warnings") || text.eq_ignore_ascii_case(b"show errors")
+        || asked::read(text).is_some()
 }
 
 /// Whether a text shows what the server has said, in any of the forms, and does nothing else.
@@ -267,7 +259,7 @@ mod tests {
         }
         for text in [
             "commit; select 1",
-            "show warnings limit 1",
+            "show warnings limit x",
             "commit -- x",
             "",
         ] {

@@ -8,6 +8,7 @@ use wire_mysql::capabilities::Status;
 use wire_mysql::packet::{self, Header};
 use wire_mysql::row::{TextRow, write_text};
 use wire_mysql::{Capabilities, Malformed};
+use zeroize::Zeroizing;
 
 use super::super::answers::{Need, Step, need};
 use super::settings::Settings;
@@ -26,11 +27,23 @@ pub(super) struct WarnedOf {
     pub(super) bindings: Option<Vec<Bindings>>,
 }
 
+/// What the client gets in the place of what the server has said: it has not executed the
+/// statement. The definitions of columns are the server's.
+#[derive(Debug)]
+pub(super) enum Instead {
+    /// Rows of `SHOW WARNINGS`.
+    Rows(Vec<Zeroizing<Vec<u8>>>),
+    /// Numbers of them.
+    Counts(Vec<usize>),
+}
+
 /// An answer that is due.
 #[derive(Debug)]
 pub(super) struct Warned {
     /// None: it is not known, or had no sealed values.
     of: Option<Arc<WarnedOf>>,
+    /// None: the server's rows are right.
+    instead: Option<Instead>,
     step: Step,
     width: usize,
     /// The number of the client's next packet.
@@ -41,9 +54,18 @@ impl Warned {
     pub(super) fn new(of: Option<Arc<WarnedOf>>, sequence: u8) -> Self {
         Self {
             of,
+            instead: None,
             step: Step::Result,
             width: 0,
             sequence,
+        }
+    }
+
+    /// The same with other rows than the server's.
+    pub(super) fn with(instead: Instead, sequence: u8) -> Self {
+        Self {
+            instead: Some(instead),
+            ..Self::new(None, sequence)
         }
     }
 
@@ -61,8 +83,24 @@ impl Warned {
         let first = payload.first().copied();
         let need = need(self.step, header, first, capabilities).ok_or(Malformed)?;
         let is_row = need == Need::Nothing && self.step == Step::Rows;
-        match is_row && self.width == WIDTH {
-            true => {
+        if self.step == Step::Rows
+            && !is_row
+            && let Some(Instead::Rows(rows)) = &mut self.instead
+        {
+            for row in rows.drain(..) {
+                packet::write_bytes(&row, &mut self.sequence, out);
+            }
+        }
+        match (is_row && self.width == WIDTH, &self.instead) {
+            (_, Some(Instead::Rows(_))) if is_row => {}
+            (_, Some(Instead::Counts(counts))) if is_row => {
+                packet::write(&mut self.sequence, out, |out| {
+                    counts
+                        .iter()
+                        .for_each(|count| write_text(Some(count.to_string().as_bytes()), out));
+                });
+            }
+            (true, _) => {
                 let row = TextRow::read(payload, WIDTH)?;
                 let mut values: Vec<Option<Vec<u8>>> =
                     row.iter().map(|value| value.map(<[u8]>::to_vec)).collect();
@@ -73,7 +111,7 @@ impl Warned {
                         .for_each(|value| write_text(value.as_deref(), out));
                 });
             }
-            false => packet::write_bytes(payload, &mut self.sequence, out),
+            (false, _) => packet::write_bytes(payload, &mut self.sequence, out),
         }
         let next = match need {
             Need::Whole if first == Some(answer::ERR) => None,

@@ -1,18 +1,15 @@
-//! The answer to `SHOW WARNINGS` where the server would tell of an older statement: behind a
+//! What was said of the last statement, where the server would tell of an older one: behind a
 //! refusal, and behind an answer of the finisher.
 
 use std::sync::Arc;
 
-use wire_mysql::Capabilities;
-use wire_mysql::answer::{EOF, EofPacket, OkPacket};
-use wire_mysql::column::Column;
-use wire_mysql::packet;
+use session_core::StatementError;
 use wire_mysql::row::write_text;
-use wire_mysql::value::FieldType;
 use zeroize::Zeroizing;
 
-use super::Reach;
-use super::warned::WarnedOf;
+use super::asked::{self, Asked, Said};
+use super::warned::{Instead, Warned, WarnedOf};
+use super::{Pending, Protected, Reach, Work};
 use crate::refusal::Refusal;
 
 /// What was said of the last statement.
@@ -28,54 +25,98 @@ pub(super) struct Told {
     pub(super) has_other_counts: bool,
 }
 
-/// `utf8mb3_general_ci`, which both servers have.
-const UTF8: u16 = 33;
+/// The least number of messages that a server may have left out (`max_error_count`).
+const LEFT_OUT_FROM: usize = 64;
 
-/// Writes one row: the refusal.
-pub(super) fn write(refused: &Refusal, sequence: u8, reach: &mut Reach<'_>) {
+impl Told {
+    /// What a text asks for, in the place of the server's answer. None: it asks for nothing, or the
+    /// server knows it.
+    ///
+    /// # Errors
+    /// The server would answer what is not right.
+    pub(super) fn instead(&self, text: &[u8]) -> Result<Option<Instead>, StatementError> {
+        let rows = match &self.refused {
+            Some(refused) => vec![row_of(refused)],
+            None if self.rows.is_empty() => return Ok(None),
+            None => self.rows.clone(),
+        };
+        let is_error = |row: &Zeroizing<Vec<u8>>| row.starts_with(b"\x05Error");
+        let is_of = |of: Said, row: &Zeroizing<Vec<u8>>| of == Said::Warnings || is_error(row);
+        match asked::read(text) {
+            Some(Asked::Rows {
+                of,
+                skipped,
+                count_max,
+            }) => {
+                let rows = rows.into_iter().filter(|row| is_of(of, row));
+                let rows = rows.skip(skipped).take(count_max);
+                Ok(Some(Instead::Rows(rows.collect())))
+            }
+            Some(Asked::Counts(_)) if rows.len() >= LEFT_OUT_FROM => Err(unknown()),
+            Some(Asked::Counts(all)) => {
+                let count = |of: Said| rows.iter().filter(|row| is_of(of, row)).count();
+                Ok(Some(Instead::Counts(all.into_iter().map(count).collect())))
+            }
+            None if asked::may_ask(text) => Err(unknown()),
+            None => Ok(None),
+        }
+    }
+}
+
+impl Protected {
+    /// Answers a text that asks for what was said of a statement which the server has not executed.
+    /// False: it is another text.
+    pub(super) fn told_instead(
+        &mut self,
+        text: &[u8],
+        pending: &Pending,
+        reach: &mut Reach<'_>,
+    ) -> bool {
+        let instead = match self.told.instead(text) {
+            Ok(None) => return false,
+            Ok(Some(instead)) => instead,
+            Err(error) => {
+                self.refuse(&error, pending.sequence, reach);
+                return true;
+            }
+        };
+        let settings = self.settings.as_ref();
+        let is_mariadb = settings
+            .and_then(|own| own.own.as_ref().ok())
+            .is_some_and(|(own, _)| own.is_mariadb);
+        if !is_mariadb && asked::is_query(text) {
+            // It is a statement of which nothing was said.
+            self.told = Told::default();
+        }
+        self.warn(Warned::with(instead, pending.sequence), pending, reach);
+        true
+    }
+
+    /// What the server has said, without sealed values.
+    pub(super) fn warned(&self, pending: &Pending) -> Warned {
+        Warned::new(self.told.warned_of.clone(), pending.sequence)
+    }
+
+    pub(super) fn warn(&mut self, warned: Warned, pending: &Pending, reach: &mut Reach<'_>) {
+        self.send(|out| out.extend_from_slice(&pending.payload), reach);
+        self.work = Work::Warned(Box::new(warned));
+    }
+}
+
+fn unknown() -> StatementError {
+    StatementError::unsupported(
+        "a question of this form for the warnings of a statement that the server has not executed",
+    )
+    .hint("Ask by SHOW WARNINGS.")
+}
+
+/// The row of a refusal.
+fn row_of(refused: &Refusal) -> Zeroizing<Vec<u8>> {
     let (code, _) = refused.reason.code();
     let message = format!("strongroom: {}", refused.message);
-    let mut row = Vec::new();
+    let mut row = Zeroizing::new(Vec::new());
     write_text(Some(b"Error"), &mut row);
     write_text(Some(code.to_string().as_bytes()), &mut row);
     write_text(Some(message.as_bytes()), &mut row);
-    write_rows(&[row], sequence, reach);
-}
-
-/// Writes rows.
-pub(super) fn write_rows(rows: &[impl AsRef<[u8]>], mut sequence: u8, reach: &mut Reach<'_>) {
-    let (capabilities, status) = (reach.capabilities, *reach.status);
-    let has_eof = !capabilities.has(Capabilities::DEPRECATE_EOF);
-    let out = &mut *reach.to_client;
-    let eof = EofPacket {
-        warnings: 0,
-        status,
-    };
-    packet::write_bytes(&[3], &mut sequence, out);
-    for name in ["Level", "Code", "Message"] {
-        let column = Column {
-            catalog: b"def",
-            schema: b"",
-            table: b"",
-            original_table: b"",
-            name: name.as_bytes(),
-            original_name: b"",
-            character_set: UTF8,
-            length: 1536,
-            kind: FieldType::VAR_STRING,
-            flags: 0,
-            decimals: 0,
-        };
-        packet::write(&mut sequence, out, |out| column.write(out));
-    }
-    if has_eof {
-        packet::write(&mut sequence, out, |out| eof.write(out));
-    }
-    for row in rows {
-        packet::write_bytes(row.as_ref(), &mut sequence, out);
-    }
-    packet::write(&mut sequence, out, |out| match has_eof {
-        true => eof.write(out),
-        false => OkPacket::new(0, status).write(EOF, capabilities, out),
-    });
+    row
 }

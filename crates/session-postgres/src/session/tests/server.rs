@@ -555,6 +555,7 @@ fn schema() -> Schema {
     .collect();
     let columns = COLUMNS.iter().zip(1..).map(|(name, number)| Column {
         name: (*name).to_owned(),
+        written: None,
         number,
         not_null: false,
         has_default: false,

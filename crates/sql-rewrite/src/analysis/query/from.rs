@@ -294,7 +294,7 @@ impl Analysis<'_> {
             ));
         };
         *name = explicit_name(found, is_only, self.dialect());
-        let renamed = alias.map(|alias| self.dialect().fold(&alias.name));
+        let renamed = alias.map(|alias| self.dialect().alias(&alias.name));
         let mut relation = Relation::of_table(found, renamed, self.schema);
         if let (Some(alias), Some(columns)) = (alias, &mut relation.columns)
             && !alias.columns.is_empty()

@@ -132,6 +132,7 @@ impl Analysis<'_> {
         }
         Ok(OutColumn {
             name: had_name,
+            written: None,
             sealed,
             gathered,
             logical,

@@ -130,9 +130,10 @@ fn named<'s>(name: &ObjectName, scope: &'s Scope<'_>) -> Result<&'s Relation, Re
     let alias = alias.map(|own| scope.dialect.fold(own));
     let mut found = scope.relations.iter().filter(|relation| {
         // An alias is folded, also where the names of tables are not. It hides the schema.
+        let own = Some(relation.name.as_str());
         let is_named = match relation.schema {
-            Some(_) => relation.name == table,
-            None => alias.as_ref() == Some(&relation.name),
+            Some(_) => scope.dialect.qualifies(Some(&table), own),
+            None => alias.is_some() && scope.dialect.qualifies(alias.as_deref(), own),
         };
         is_named && (database.is_none() || relation.schema.as_deref() == database.as_deref())
     });

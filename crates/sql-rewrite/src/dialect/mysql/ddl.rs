@@ -151,12 +151,12 @@ fn check_parts(
 /// Refuses names of columns that are not understood beside protected ones.
 fn check_name(name: &Ident) -> Result<(), Refusal> {
     let name = &name.value;
-    match name.is_ascii() && *name == name.to_ascii_lowercase() {
+    match name.is_ascii() {
         true => Ok(()),
         false => Err(unsupported(&format!(
             "the name `{name}` of a column of a protected table"
         ))
-        .with_hint("Name columns in small letters of ASCII.")),
+        .with_hint("Name columns in letters of ASCII.")),
     }
 }
 

@@ -4,13 +4,13 @@
 //! a column of a relation of its own, whose name no text of a client can have.
 
 use sqlparser::ast::{
-    Assignment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, Insert, ObjectName, SetExpr, TableObject,
+    Assignment, AssignmentTarget, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentList, FunctionArguments, Ident, Insert, ObjectName, SetExpr, TableObject,
 };
 
 use super::proposed::{each, proposed};
 use super::{lax, names};
-use crate::analysis::{Analysis, Relation, Scope};
+use crate::analysis::{Analysis, Relation, Scope, target_column};
 use crate::{ColumnId, Refusal, Table, Use};
 use sql_plan::{refuse, unsupported};
 
@@ -128,6 +128,35 @@ impl Analysis<'_> {
         }
         let needed = table.columns.iter().filter(|column| column.not_null);
         let needed: Vec<ColumnId> = needed.filter_map(|column| column.protected).collect();
+        self.note_use(needed, Use::NeverNull);
+        Ok(())
+    }
+
+    /// The same of an `UPDATE IGNORE`.
+    pub fn ignoring_update(
+        &mut self,
+        assignments: &[Assignment],
+        table: Option<&Table>,
+    ) -> Result<(), Refusal> {
+        let mut needed = Vec::new();
+        for assignment in assignments {
+            let AssignmentTarget::ColumnName(name) = &assignment.target else {
+                return Err(unsupported("an assignment of this form"));
+            };
+            let column = target_column(table, name, self.dialect())?;
+            let own = table.and_then(|own| own.columns.iter().find(|own| own.protected == column));
+            let Some(column) = column.filter(|_| own.is_some_and(|own| own.not_null)) else {
+                continue;
+            };
+            if !lax::is_constant(&assignment.value) && !is_parameter(&assignment.value) {
+                return Err(unsupported(
+                    "UPDATE IGNORE without a value that is not NULL for a protected column that \
+                     is NOT NULL",
+                )
+                .with_hint("Leave IGNORE out, or give such a column a value."));
+            }
+            needed.push(column);
+        }
         self.note_use(needed, Use::NeverNull);
         Ok(())
     }

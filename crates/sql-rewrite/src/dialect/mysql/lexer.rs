@@ -6,6 +6,7 @@
 //! mode, has no plain form: the statement is refused.
 
 mod hints;
+mod modifiers;
 mod shared;
 #[cfg(all(test, unix))]
 mod tests;
@@ -350,8 +351,14 @@ impl Reader<'_> {
                 .found
                 .first()
                 .is_some_and(|first| first.value == "create");
-        let is_ignore =
-            lower == "ignore" && matches!(&self.found[..], [first] if first.value == "insert");
+        if self.reading == Reading::Tree && modifiers::is_idle(&lower, &self.found) {
+            self.at += size;
+            return Ok(());
+        }
+        let is_ignore = lower == "ignore"
+            && matches!(&self.found[..], [first]
+                if ["insert", "update"].contains(&first.value.as_str()));
+        let is_modifier = modifiers::is_of_query(&lower, &self.found);
         // Of rows that are written, where the server has it: `subset` reads what follows.
         let is_returning = lower == "returning"
             && self.dialect.returns_rows()
@@ -360,7 +367,8 @@ impl Reader<'_> {
             });
         let is_any = self.reading == Reading::Names;
         let is_file = self.loads_a_file();
-        let is_known = is_any || is_part || is_declared || is_ignore || is_returning || is_file;
+        let is_known =
+            is_any || is_part || is_declared || is_ignore || is_returning || is_file || is_modifier;
         if !is_known && OTHER_FORMS.contains(&lower.as_str()) {
             return Err(refused("a key word of a form that is not understood yet"));
         }

@@ -39,6 +39,12 @@ fn check_form(update: &Update) -> Result<(), Refusal> {
             "ORDER BY or LIMIT in an UPDATE that computes new values of protected columns",
         ));
     }
+    if update.or.is_some() {
+        return Err(
+            unsupported("UPDATE IGNORE that computes new values of protected columns")
+                .with_hint("Leave IGNORE out."),
+        );
+    }
     if !update.table.joins.is_empty() {
         return Err(unsupported(
             "an UPDATE of joined tables that computes new values of protected columns",
@@ -57,7 +63,7 @@ fn modify(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite, R
         return Err(unsupported("UPDATE of what is no table"));
     };
     let dialect = analysis.dialect();
-    let renamed = alias.as_ref().map(|alias| dialect.fold(&alias.name));
+    let renamed = alias.as_ref().map(|alias| dialect.alias(&alias.name));
     let name = renamed.clone().unwrap_or_else(|| table.name.clone());
     let scope = Scope::of_table(table, renamed, analysis.schema);
     let (kept, computed) = part_assignments(update, table, analysis, &scope)?;

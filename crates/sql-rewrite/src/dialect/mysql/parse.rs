@@ -7,9 +7,9 @@ use std::any::TypeId;
 
 use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
-    Assignment, AssignmentTarget, Delete, Expr, FromTable, Insert, LimitClause, ObjectName, Offset,
-    OffsetRows, OnInsert, Parens, Query, SetExpr, Statement, TableFactor, TableObject,
-    TableWithJoins, Values,
+    Assignment, AssignmentTarget, Delete, Expr, FromTable, Insert, LimitClause, ObjectName,
+    ObjectNamePart, Offset, OffsetRows, OnInsert, Parens, Query, SetExpr, Statement, TableFactor,
+    TableObject, TableWithJoins, Values,
 };
 use sqlparser::dialect::{Dialect, MySqlDialect};
 use sqlparser::parser::Parser;
@@ -45,6 +45,10 @@ impl Dialect for Plain {
     }
 
     fn supports_comment_optimizer_hint(&self) -> bool {
+        true
+    }
+
+    fn supports_select_modifiers(&self) -> bool {
         true
     }
 
@@ -95,8 +99,8 @@ fn tree(text: &str, dialect: MySql, reading: Reading) -> Result<Statement, Unrea
     }
 }
 
-/// Gives forms of MySQL alone the tree that all dialects share: `LIMIT offset, count`, and a table
-/// before the target of an assignment.
+/// Gives forms of MySQL alone the tree that all dialects share: `LIMIT offset, count`, a table
+/// before the target of an assignment, and columns that get values in small letters.
 fn in_common_forms(mut statement: Statement, dialect: MySql) -> Statement {
     match &mut statement {
         Statement::Query(query) => {
@@ -114,7 +118,9 @@ fn in_common_forms(mut statement: Statement, dialect: MySql) -> Statement {
         Statement::Update(update) if update.table.joins.is_empty() => {
             let own = own_name(&update.table.relation);
             without_table(&mut update.assignments, own.as_ref());
+            fold_targets(&mut update.assignments);
         }
+        Statement::Update(update) => fold_targets(&mut update.assignments),
         Statement::Delete(delete) => deleted_in_common_forms(delete),
         Statement::Insert(insert) => {
             inserted_in_common_forms(insert);
@@ -174,8 +180,30 @@ fn inserted_in_common_forms(insert: &mut Insert) {
         _ => None,
     };
     let own = own.map(|own| own.value.clone());
+    for column in &mut insert.columns {
+        column_without_table(column, own.as_ref());
+        fold_column(column);
+    }
     if let Some(OnInsert::DuplicateKeyUpdate(assignments)) = &mut insert.on {
         without_table(assignments, own.as_ref());
+        fold_targets(assignments);
+    }
+}
+
+/// Writes the columns that get values in small letters, as the schema has them. No answer has the
+/// names that the statement has.
+fn fold_targets(assignments: &mut [Assignment]) {
+    for assignment in assignments {
+        match &mut assignment.target {
+            AssignmentTarget::ColumnName(name) => fold_column(name),
+            AssignmentTarget::Tuple(names) => names.iter_mut().for_each(fold_column),
+        }
+    }
+}
+
+fn fold_column(name: &mut ObjectName) {
+    if let Some(ObjectNamePart::Identifier(last)) = name.0.last_mut() {
+        last.value.make_ascii_lowercase();
     }
 }
 
@@ -206,12 +234,15 @@ fn values(row: Vec<Expr>) -> Query {
 /// Assignments without the name of the table that they write.
 fn without_table(assignments: &mut [Assignment], own: Option<&String>) {
     for assignment in assignments {
-        if let AssignmentTarget::ColumnName(name) = &mut assignment.target
-            && name.0.len() == 2
-            && name.0[0].as_ident().map(|part| &part.value) == own
-        {
-            name.0.remove(0);
+        if let AssignmentTarget::ColumnName(name) = &mut assignment.target {
+            column_without_table(name, own);
         }
+    }
+}
+
+fn column_without_table(name: &mut ObjectName, own: Option<&String>) {
+    if name.0.len() == 2 && name.0[0].as_ident().map(|part| &part.value) == own {
+        name.0.remove(0);
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) fn check_relation(
     let Some(table) = known else {
         return Err(refuse(format!(
             "table {name} is not known to the proxy: it does not exist, is temporary or a view, or \
-             has invisible columns or some with capital letters"
+             has invisible columns or some with letters beyond ASCII"
         ))
         .with_state(SqlState::UNDEFINED_TABLE)
         .with_hint("Name the database before the table, or query the two one after the other."));

@@ -120,7 +120,7 @@ pub fn check_rules(rules: &Rules) -> Vec<SchemaError> {
                 "needs the database before the table, as [columns.\"shop.person\".mail]"
             } else if !is_name(database) || !is_name(table) || !is_small {
                 "has a name that is not supported before MySQL yet: databases and tables of A-Z, \
-                 a-z, 0-9 and _, columns of small letters, 0-9 and _"
+                 a-z, 0-9 and _, columns of A-Z, a-z, 0-9 and _, each of which one rule names"
             } else if semantics_mysql::name_of_type(rule.logical).is_none() {
                 "has a type that is not supported before MySQL yet: those are smallint, integer, \
                  bigint, numeric(p,s) up to 38 digits, double precision, char(n), varchar(n), \
@@ -300,11 +300,12 @@ impl Builder {
         let mut unsupported = Vec::new();
         for row in answer {
             let name = self.name(row);
-            let column = text(row, 2);
-            if column != column.to_ascii_lowercase() || !column.is_ascii() {
+            let written = text(row, 2);
+            if !written.is_ascii() {
                 unsupported.push(name);
                 continue;
             }
+            let column = written.to_ascii_lowercase();
             types.insert((name.clone(), column.clone()), text(row, 3));
             let Some(table) = self.schema.tables.get_mut(&name) else {
                 continue;
@@ -319,6 +320,7 @@ impl Builder {
             let columns = &mut self.schema.catalogue.finisher.declared_columns;
             columns.insert((table.oid, number), declared);
             table.columns.push(Column {
+                written: Some(written).filter(|written| *written != column),
                 name: column,
                 number,
                 not_null: !truth(row, 4),
@@ -484,8 +486,8 @@ impl Builder {
         }
         if table.columns.is_empty() {
             return Some(
-                "has a table with invisible columns, or capital letters in names of columns, which \
-                 is not supported yet"
+                "has a table with invisible columns, or letters beyond ASCII in names of columns, \
+                 which is not supported yet"
                     .to_owned(),
             );
         }

@@ -10,7 +10,7 @@ use column_value::{Collation, LogicalType};
 use super::lexer::{self, Kind, Lexeme};
 use super::misfit::misfit;
 use super::{MySql, names, schema::type_name};
-use crate::{Dialect, Schema};
+use crate::{Column, Dialect, ProtectedColumn, Schema};
 
 /// What a statement shows of a protected table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,9 +65,13 @@ pub fn described(text: &str, schema: &Schema) -> Option<Described> {
     let (database, table) = (database.map(name), name(table));
     let database = database.or_else(|| schema.search_path.first().cloned())?;
     // The server answers that there is no table, or shows one that was made since the last look.
-    let is_known = match schema.find(Some(&database), &table) {
-        None => true,
-        Some(table) => table.oid == 0 || !table.columns.is_empty(),
+    let found = schema.find(Some(&database), &table);
+    let is_known = found.is_none_or(|own| own.oid == 0 || !own.columns.is_empty());
+    let written = |rule: &ProtectedColumn| {
+        let column = found.and_then(|own| Some(&own.columns[own.position(&rule.column)?]));
+        column
+            .map_or(rule.column.as_str(), Column::written)
+            .to_owned()
     };
     let rules = schema.protected.iter();
     let rules = rules.filter(|rule| rule.schema == database && rule.table == table);
@@ -76,7 +80,7 @@ pub fn described(text: &str, schema: &Schema) -> Option<Described> {
     let collation = schema.catalogue.collations.get(&key);
     let columns: Vec<Declared> = rules
         .map(|rule| Declared {
-            name: rule.column.clone(),
+            name: written(rule),
             type_text: shown_type((rule.logical, schema.is_long(rule.id)), own),
             collation: match rule.form.tokens {
                 Some(own) => Some(own.name().to_owned()),

@@ -24,6 +24,7 @@ fn people() -> Schema {
     };
     let column = |(number, (name, protected)): (i16, (&str, Option<u32>))| Column {
         name: name.to_owned(),
+        written: None,
         number,
         not_null: false,
         has_default: false,

@@ -44,7 +44,7 @@ pub(super) fn create(
     let mut parts = Vec::new();
     for index in columns {
         let column = &table.columns[*index];
-        let name = names::quote(&column.name);
+        let name = names::quote(column.written());
         let declared = declared(table, *index, schema);
         let declared = declared.ok_or_else(|| unsupported("a column that is not known"))?;
         let tail = &declared.tail;
@@ -161,7 +161,7 @@ fn declared_as(
     schema: &Schema,
     collation: &str,
 ) -> String {
-    let name = names::quote(&column.name);
+    let name = names::quote(column.written());
     let null = if column.not_null && is_given {
         " NOT NULL"
     } else {

@@ -376,7 +376,7 @@ fn computed(
         return Err(other_form());
     };
     let dialect = schema.dialect;
-    let renamed = alias.as_ref().map(|alias| dialect.fold(&alias.name));
+    let renamed = alias.as_ref().map(|alias| dialect.alias(&alias.name));
     let scope = Scope::of(
         vec![Relation::of_table(table, renamed, schema)],
         None,

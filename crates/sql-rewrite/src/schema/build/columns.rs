@@ -12,6 +12,7 @@ impl Building<'_> {
         for row in answer {
             let column = Column {
                 name: text(row, 2),
+                written: None,
                 number: number(row, 1),
                 not_null: truth(row, 3),
                 has_default: truth(row, 4),

@@ -1,7 +1,7 @@
 //! Texts that are written from lexemes: the plain form for the parser, and its parts for a server.
 
 use super::super::{MySql, bytes, subset};
-use super::{HOLE, Kind, Lexeme, Reading, hints, read, refused, shared, updated};
+use super::{HOLE, Kind, Lexeme, Reading, hints, modifiers, read, refused, shared, updated};
 use crate::dialect::Unread;
 
 /// Whether the parser may read two marks without a blank as one (`5--1` as a comment).
@@ -49,6 +49,9 @@ pub(crate) fn plain(text: &str, dialect: MySql, reading: Reading) -> Result<Stri
             Kind::Word if [updated::CROSS_JOIN, shared::SHARED].contains(&&*lexeme.value) => {
                 plain.push_str(&lexeme.value);
             }
+            Kind::Word if modifiers::is_ignoring(lexeme, &found) => {
+                plain.push_str(modifiers::IGNORING);
+            }
             Kind::Word | Kind::Number | Kind::Symbol => plain.push_str(&text[lexeme.span.clone()]),
             Kind::Name => {
                 plain.push('`');
@@ -74,7 +77,7 @@ pub(crate) fn plain(text: &str, dialect: MySql, reading: Reading) -> Result<Stri
 /// A part of a printed tree as the server reads it: in texts of the plain form backslashes are
 /// themselves.
 pub(crate) fn for_server(text: String, dialect: MySql) -> String {
-    let text = shared::for_server(bytes::as_they_came(text));
+    let text = modifiers::for_server(shared::for_server(bytes::as_they_came(text)));
     match dialect.plain_backslashes || !text.contains('\\') {
         // Names have no backslash: see `names::quote`.
         true => text,

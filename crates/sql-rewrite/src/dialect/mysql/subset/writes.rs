@@ -2,7 +2,7 @@
 
 use sqlparser::ast::{
     Assignment, AssignmentTarget, Delete, Expr, FromTable, Insert, OnInsert, OrderByExpr, Query,
-    SelectItem, SetExpr, TableObject, Update,
+    SelectItem, SetExpr, SqliteOnConflict, TableObject, Update,
 };
 
 use super::{
@@ -106,13 +106,18 @@ pub(super) fn of_update(update: &Update) -> Checked {
         selection,
         returning: None,
         output: None,
-        or: None,
+        or,
         order_by,
         limit,
     } = update
     else {
         return form("UPDATE of this form (RETURNING)");
     };
+    if or.is_some_and(|own| own != SqliteOnConflict::Ignore)
+        || (or.is_some() && !table.joins.is_empty())
+    {
+        return form("UPDATE IGNORE of joined tables");
+    }
     if !table.joins.is_empty() && (!order_by.is_empty() || limit.is_some()) {
         return form("UPDATE of joined tables with ORDER BY or LIMIT");
     }

@@ -125,6 +125,7 @@ fn described_view(view: &CreateView, schema: &Schema) -> Option<Table> {
 fn column(name: &str, number: i16, protected: Option<ColumnId>) -> Column {
     Column {
         name: name.to_owned(),
+        written: None,
         number,
         not_null: false,
         has_default: false,

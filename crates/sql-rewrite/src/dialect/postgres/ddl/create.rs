@@ -128,6 +128,7 @@ pub(super) fn described_column(
         not_null: false,
         has_default: false,
         is_generated: is_generated(definition),
+        written: None,
         name,
     }
 }
