@@ -54,8 +54,18 @@ fn columns_come_go_and_change_beside_protected_ones() {
         let Some(mut lab) = Lab::with(brand, RULES, &TABLES) else {
             continue;
         };
-        for statement in PLAIN.iter().chain(&SEALED) {
+        for statement in PLAIN {
             same(&mut lab, statement, vec![]);
+        }
+        for statement in SEALED {
+            if !statement.starts_with("ALTER") {
+                same(&mut lab, statement, vec![]);
+                continue;
+            }
+            // For its guard the server copies a table that it changes in place otherwise, and says
+            // how many rows there were.
+            lab.ours.query_drop(statement).expect(statement);
+            lab.theirs.query_drop(statement).expect(statement);
         }
         let shown: Option<(String, String)> = lab
             .ours

@@ -64,7 +64,6 @@ fn what_is_not_proved_safe_is_refused() {
             "DELETE FROM person ORDER BY name LIMIT 1",
             "DELETE FROM person LIMIT 1, 2",
             "DELETE FROM person WHERE name LIKE 'a%'",
-            "ALTER TABLE person ADD COLUMN x INT",
             "ALTER TABLE person MODIFY name VARCHAR(20)",
             "CREATE VIEW v AS SELECT * FROM person",
             "CREATE TABLE copy AS SELECT * FROM person",

@@ -177,7 +177,7 @@ fn keys_are_made_and_removed_after_their_table() {
             "CREATE INDEX k ON person (name)",
             "CREATE UNIQUE INDEX k ON person (city, born(3))",
             "ALTER TABLE person ADD UNIQUE (paid)",
-            "ALTER TABLE person ADD INDEX k (small), ADD COLUMN x INT",
+            "ALTER TABLE person ADD INDEX k (paid), ADD COLUMN x INT",
             "ALTER TABLE plain ADD FOREIGN KEY (id) REFERENCES person (number)",
             "SHOW INDEX FROM person WHERE Key_name IN (SELECT name FROM person)",
         ] {

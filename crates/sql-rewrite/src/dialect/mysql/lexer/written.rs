@@ -10,6 +10,16 @@ fn may_join(one: &Lexeme, other: &Lexeme) -> bool {
     joins(one) && joins(other)
 }
 
+/// Whether a word is that of `ALTER TABLE … DROP KEY`, for which there are two words. It is no name:
+/// it is reserved.
+fn is_dropped_key(index: usize, found: &[Lexeme]) -> bool {
+    let is = |at: Option<usize>, word: &str| {
+        let own = at.and_then(|at| found.get(at));
+        own.is_some_and(|own| own.kind == Kind::Word && own.value == word)
+    };
+    is(Some(index), "key") && is(index.checked_sub(1), "drop") && is(Some(0), "alter")
+}
+
 /// A statement in the plain form.
 ///
 /// # Errors
@@ -52,6 +62,7 @@ pub(crate) fn plain(text: &str, dialect: MySql, reading: Reading) -> Result<Stri
             Kind::Word if modifiers::is_ignoring(lexeme, &found) => {
                 plain.push_str(modifiers::IGNORING);
             }
+            Kind::Word if is_dropped_key(index, &found) => plain.push_str("INDEX"),
             Kind::Word | Kind::Number | Kind::Symbol => plain.push_str(&text[lexeme.span.clone()]),
             Kind::Name => {
                 plain.push('`');
