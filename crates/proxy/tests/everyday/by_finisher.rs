@@ -49,6 +49,12 @@ pub const STATEMENTS: &[&str] = &[
     "SELECT id, '10:00+02'::timetz, NULL::timetz, day::time::timetz, '11:00'::text::timetz FROM \
      account WHERE upper(note) > '' ORDER BY id",
     // Operators and functions that hardly anybody writes.
+    "SELECT id, note ~>=~ 'CANARY G', note OPERATOR(pg_catalog.~<~) 'CANARY G', ROW(score, note) = \
+     ROW(5, 'CANARY first') FROM account ORDER BY plain, id",
+    "SELECT id, x *= y, x *<>y, x OPERATOR(pg_catalog.*<) y FROM (SELECT id, ROW(score, label) AS \
+     x, ROW(plain, label) AS y FROM account) s ORDER BY id",
+    "SELECT id, x FROM (SELECT id, ROW(score, label) AS x FROM account) s WHERE x *>= (SELECT \
+     ROW(5, 'b'::text)) ORDER BY id",
     "SELECT id, pg_catalog.current_user() = CURRENT_USER, pg_catalog.substr(note, 2, 3), \
      pg_catalog.substring(note, 2), pg_catalog.ceil(amount), pg_catalog.overlay(note, 'x', 2, 1) \
      FROM account ORDER BY plain, id",
