@@ -197,7 +197,7 @@ impl Connection {
             return Err(Failure::Query(StatementError::unsupported(NO_QUERY)));
         }
         check_moments(&statement, execution)?;
-        if statement.takes_offset {
+        if statement.takes_offset || has_text(&statement, execution, moments::lacks_own_offset) {
             self.check_offset().await?;
         }
         let rows = self.execute(&statement, execution).await?;
@@ -216,7 +216,9 @@ impl Connection {
     }
 
     async fn prepare(&mut self, request: &FinisherRequest) -> Result<Statement, Failure> {
-        let may_freeze = moments::may_freeze(&request.query);
+        let query = &request.query;
+        let may_freeze =
+            moments::may_freeze(query) || moments::has_offsets(query, &request.parameter_types);
         let tells = self.own.order.is_some();
         if !may_freeze || tells {
             return self.prepare_checked(request, may_freeze).await;
@@ -280,7 +282,11 @@ impl Connection {
             self.close(&name).await?;
             return Err(Failure::Query(refusal));
         }
-        self.own.statements.add(request, name, described);
+        let takes_offset = moments::has_offsets(&request.query, &request.parameter_types)
+            && moments::takes_offset(&request.query, tree);
+        self.own
+            .statements
+            .add(request, (name, takes_offset), described);
         let prepared = self.own.statements.find(request);
         prepared.ok_or_else(|| Failure::Last(StatementError::defect("a statement is not kept")))
     }
@@ -424,18 +430,28 @@ impl Connection {
 
 /// Refuses a parameter that is sent as text and may be the moment at which it is read.
 fn check_moments(statement: &Statement, execution: &FinisherExecution) -> Result<(), Failure> {
-    let types = &statement.described.parameter_types;
     let reads_fields = statement.reads_fields;
+    let is_moment = |own, text: &[u8]| moments::is_moment(own, text, reads_fields);
+    match has_text(statement, execution, is_moment) {
+        true => Err(Failure::Query(moments::refusal())),
+        false => Ok(()),
+    }
+}
+
+/// Whether a parameter is so, by its type and text, that is sent as text.
+fn has_text(
+    statement: &Statement,
+    execution: &FinisherExecution,
+    is_so: impl Fn(u32, &[u8]) -> bool,
+) -> bool {
+    let types = &statement.described.parameter_types;
     let values = execution.formats.iter().zip(&execution.values);
     let texts = types
         .iter()
         .zip(values)
         .filter(|(_, (format, _))| **format == 0);
     let mut texts = texts.filter_map(|(own, (_, text))| Some((*own, text.as_deref()?)));
-    match texts.any(|(own, text)| moments::is_moment(own, text, reads_fields)) {
-        true => Err(Failure::Query(moments::refusal())),
-        false => Ok(()),
-    }
+    texts.any(|(own, text)| is_so(own, text))
 }
 
 /// An ErrorResponse.

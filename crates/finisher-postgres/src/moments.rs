@@ -3,8 +3,8 @@
 //! constants of a query once, when it prepares it.
 //!
 //! A `timetz` without an offset takes that of the moment. So does one that is made from a `time`.
-//! That of the proxy's server is the right one unless the clock of the zone has been changed
-//! between the client's transaction and now.
+//! That of the proxy's server is the right one unless the clock of the zone is changed between
+//! the client's transaction and now, or has been since a constant was read.
 
 use session_core::StatementError;
 
@@ -25,6 +25,13 @@ pub(crate) const TYPES: [u32; 22] = [
 /// `timetz`, and its array.
 const WITH_OFFSET: [u32; 2] = [1266, 1270];
 
+/// Functions that take the offset of the moment: of `time` to `timetz`, and of a `timetz` to
+/// another zone (`pg_proc.dat`).
+const BY_MOMENT: [u32; 3] = [2037, 2047, 6336];
+
+/// The first number of what is not PostgreSQL's own.
+const OWN_FUNCTIONS: u32 = 16384;
+
 /// Whether the offset of the session's time zone is the same around the moment. Transactions are
 /// not longer, and clocks do not differ more.
 pub(crate) const HAS_ONE_OFFSET: &str = "\
@@ -42,12 +49,54 @@ const FIELD_READERS: [&str; 5] = [
 
 /// Whether a query may have such a constant, also one whose letters are escapes.
 pub(crate) fn may_freeze(query: &str) -> bool {
-    may_name(query) || query.contains('\\') || names_offset_type(query)
+    may_name(query) || query.contains('\\')
 }
 
 /// Whether a query or one of its parameters may have a value of `timetz`.
-pub(crate) fn takes_offset(query: &str, parameters: &[u32]) -> bool {
+pub(crate) fn has_offsets(query: &str, parameters: &[u32]) -> bool {
     names_offset_type(query) || parameters.iter().any(|own| WITH_OFFSET.contains(own))
+}
+
+/// Whether a query makes values of `timetz` by the offset of the moment.
+pub(crate) fn takes_offset(query: &str, tree: Option<&str>) -> bool {
+    tree.and_then(Tree::parse)
+        .is_none_or(|tree| makes_offset(&tree) || lacks_offset(&tree, query))
+}
+
+fn makes_offset(tree: &Tree) -> bool {
+    let number = |field: &str| tree.word(field).parse::<u32>().unwrap_or_default();
+    match tree {
+        Tree::Word(_) => false,
+        Tree::List(parts) => parts.iter().any(makes_offset),
+        Tree::Node(name, fields) => {
+            let makes = match name.as_str() {
+                // The casts of texts are functions of the database's own.
+                "FUNCEXPR" => {
+                    BY_MOMENT.contains(&number("funcid"))
+                        || number("funcid") >= OWN_FUNCTIONS
+                            && WITH_OFFSET.contains(&number("funcresulttype"))
+                }
+                "COERCEVIAIO" => WITH_OFFSET.contains(&number("resulttype")),
+                _ => false,
+            };
+            makes
+                || fields
+                    .iter()
+                    .any(|(_, parts)| parts.iter().any(makes_offset))
+        }
+    }
+}
+
+/// Whether a parameter of this type takes the offset of the moment.
+pub(crate) fn lacks_own_offset(type_oid: u32, text: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(text);
+    WITH_OFFSET.contains(&type_oid) && !has_own_offsets(&text)
+}
+
+/// Whether each time in a text has an offset, or a date, for which its zone has one.
+fn has_own_offsets(text: &str) -> bool {
+    let mut times = text.split(',');
+    times.all(|time| time.contains(['+', '-']))
 }
 
 fn names_offset_type(query: &str) -> bool {
@@ -97,7 +146,6 @@ pub(crate) fn reads_fields(query: &str) -> bool {
 /// It has one, or its tree is not known.
 pub(crate) fn check(query: &str, tree: Option<&str>) -> Result<(), StatementError> {
     match tree.and_then(Tree::parse) {
-        Some(tree) if lacks_offset(&tree, query) => Err(offset_refusal()),
         Some(tree) if !(has_moment(&tree, query) || may_name(query) && reads_fields(query)) => {
             Ok(())
         }
@@ -127,8 +175,8 @@ pub(crate) fn refusal() -> StatementError {
 pub(crate) fn offset_refusal() -> StatementError {
     let message = "a time with time zone without an offset, in a query that the finisher evaluates";
     StatementError::unsupported(message).hint(
-        "Write the offset: '10:00+02'. Times that are computed take the offset of the moment, so \
-         they are refused for two days before and after clocks are changed.",
+        "Write the offset: '10:00+02'. Without one it would be that of the moment, which may be \
+         another one here for two days before and after clocks are changed.",
     )
 }
 
@@ -141,10 +189,7 @@ fn lacks_offset(tree: &Tree, query: &str) -> bool {
             let type_oid = tree.word("consttype").parse();
             let is_value = tree.word("constisnull") != "true";
             let literal = literal_at(query, tree.word("location").parse().ok());
-            let has_offset = |(literal, _): (&str, bool)| {
-                let mut times = literal.split(',');
-                times.all(|time| time.contains(['+', '-']))
-            };
+            let has_offset = |(literal, _): (&str, bool)| has_own_offsets(literal);
             type_oid.is_ok_and(|own| WITH_OFFSET.contains(&own))
                 && is_value
                 && !literal.is_some_and(has_offset)
@@ -255,9 +300,47 @@ mod tests {
             ("SELECT cast(a AS timestamp (3) with time zone)", false),
             ("SELECT $1", false),
         ] {
-            assert_eq!(takes_offset(query, &[1184]), takes, "{query}");
+            assert_eq!(has_offsets(query, &[1184]), takes, "{query}");
         }
-        assert!(takes_offset("SELECT $1", &[1266]));
+        assert!(has_offsets("SELECT $1", &[1266]));
+    }
+
+    #[test]
+    fn only_what_makes_a_time_by_the_moment_takes_its_offset() {
+        for (tree, takes) in [
+            (
+                "({FUNCEXPR :funcid 2047 :funcresulttype 1266 :args ({VAR :varno 1})})",
+                true,
+            ),
+            (
+                "{ARRAYCOERCEEXPR :elemexpr {FUNCEXPR :funcid 16500 :funcresulttype 1266}}",
+                true,
+            ),
+            ("{FUNCEXPR :funcid 16500 :funcresulttype 1184}", false),
+            (
+                "{CONST :consttype 1266 :constisnull false :location -1}",
+                true,
+            ),
+            (
+                "{CONST :consttype 1266 :constisnull true :location -1}",
+                false,
+            ),
+            (
+                "{FUNCEXPR :funcid 2331 :funcresulttype 1266 :args ({PARAM :paramtype 1270})}",
+                false,
+            ),
+        ] {
+            assert_eq!(takes_offset("", Some(tree)), takes, "{tree}");
+        }
+        assert!(takes_offset("", None));
+        for (text, lacks) in [
+            ("10:00", true),
+            ("10:00+01", false),
+            ("{10:00-01,11:00}", true),
+            ("2001-01-01 10:00", false),
+        ] {
+            assert_eq!(lacks_own_offset(1266, text.as_bytes()), lacks, "{text}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use session_postgres::finisher::{Described, FinisherRequest};
 
@@ -9,6 +10,9 @@ use crate::moments;
 
 /// More are closed, the one first that was not used for longest.
 const COUNT_MAX: usize = 64;
+
+/// How long a statement is kept that may have the offset of a moment in its constants.
+const OFFSET_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What distinguishes statements. The server reads the constants of a query when it prepares it:
 /// `'1/2/2026'::date` is the day that `DateStyle` makes of it then.
@@ -38,6 +42,8 @@ pub(super) struct Statement {
     pub(super) reads_fields: bool,
     /// Whether it may take the offset of the moment.
     pub(super) takes_offset: bool,
+    /// When it was prepared: then its constants were read.
+    since: Instant,
     used: u64,
 }
 
@@ -53,7 +59,12 @@ impl Statements {
     /// The statement that was prepared for the same question.
     pub(super) fn find(&mut self, request: &FinisherRequest) -> Option<Statement> {
         self.clock += 1;
-        let statement = self.prepared.get_mut(&Key::of(request))?;
+        let key = Key::of(request);
+        let is_old = |own: &&Statement| own.takes_offset && own.since.elapsed() > OFFSET_KEPT;
+        if self.prepared.get(&key).filter(is_old).is_some() {
+            self.prepared.remove(&key);
+        }
+        let statement = self.prepared.get_mut(&key)?;
         statement.used = self.clock;
         Some(statement.clone())
     }
@@ -80,12 +91,18 @@ impl Statements {
     }
 
     /// Keeps one that was prepared.
-    pub(super) fn add(&mut self, request: &FinisherRequest, name: String, described: Described) {
+    pub(super) fn add(
+        &mut self,
+        request: &FinisherRequest,
+        (name, takes_offset): (String, bool),
+        described: Described,
+    ) {
         self.clock += 1;
         let statement = Statement {
             name,
             reads_fields: moments::reads_fields(&request.query),
-            takes_offset: moments::takes_offset(&request.query, &described.parameter_types),
+            takes_offset,
+            since: Instant::now(),
             described: Arc::new(described),
             used: self.clock,
         };
@@ -113,7 +130,7 @@ mod tests {
             row_description: Vec::new(),
         };
         let name = statements.name();
-        statements.add(request, name.clone(), described);
+        statements.add(request, (name.clone(), false), described);
         name
     }
 

@@ -44,12 +44,17 @@ pub const STATEMENTS: &[&str] = &[
     "SELECT id, x.d FROM account, json_to_record(json_build_object('d', ARRAY[day])) AS x(d \
      date[]) WHERE upper(note) <> 'x' ## refused: an array of dates or times",
     // Times that take the offset of the moment.
-    "SELECT id, '10:00'::timetz FROM account WHERE upper(note) > '' ## refused: without an offset",
-    "SELECT id, '{10:00+01,11:00}'::timetz[] FROM account WHERE upper(note) > '' ## refused: \
-     without an offset",
+    "SELECT id, '10:00'::timetz, '{10:00+01,11:00}'::timetz[] FROM account WHERE upper(note) > '' \
+     ORDER BY id",
     "SELECT id, '10:00+02'::timetz, NULL::timetz, day::time::timetz, '11:00'::text::timetz FROM \
      account WHERE upper(note) > '' ORDER BY id",
     // Operators and functions that hardly anybody writes.
+    "SELECT id, note ~>=~ 'CANARY G', note OPERATOR(pg_catalog.~<~) 'CANARY G', ROW(score, note) = \
+     ROW(5, 'CANARY first') FROM account ORDER BY plain, id",
+    "SELECT id, x *= y, x *<>y, x OPERATOR(pg_catalog.*<) y FROM (SELECT id, ROW(score, label) AS \
+     x, ROW(plain, label) AS y FROM account) s ORDER BY id",
+    "SELECT id, x FROM (SELECT id, ROW(score, label) AS x FROM account) s WHERE x *>= (SELECT \
+     ROW(5, 'b'::text)) ORDER BY id",
     "SELECT id, pg_catalog.current_user() = CURRENT_USER, pg_catalog.substr(note, 2, 3), \
      pg_catalog.substring(note, 2), pg_catalog.ceil(amount), pg_catalog.overlay(note, 'x', 2, 1) \
      FROM account ORDER BY plain, id",

@@ -42,6 +42,11 @@ pub const STATEMENTS: &[&str] = &[
     "MERGE INTO archive t USING account a JOIN entry e ON a.id = e.account_id AND e.number = 1 ON \
      t.id = a.id WHEN MATCHED THEN UPDATE SET note = e.memo WHEN NOT MATCHED THEN INSERT (id, \
      note) VALUES (a.id, a.note)",
+    "MERGE INTO open t USING account s ON t.id = s.plain AND upper(s.name) > '' WHEN MATCHED THEN \
+     UPDATE SET tags = ARRAY[t.word] ## refused: an array or a row for a column",
+    "MERGE INTO open t USING account s ON t.id = s.plain AND upper(s.name) > '' WHEN NOT MATCHED \
+     AND s.plain > 2 THEN INSERT (id, word, tags) VALUES (s.plain + 20, 'x', ARRAY['a', 'b']) ## \
+     refused: an array or a row for a column",
     "MERGE INTO account t USING account s ON t.id = s.id + 1 WHEN MATCHED THEN UPDATE SET note = \
      s.note, score = s.score + t.score",
     "MERGE INTO public.account USING public.tag ON account.id = tag.code WHEN MATCHED THEN UPDATE \

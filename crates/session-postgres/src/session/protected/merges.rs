@@ -99,10 +99,10 @@ impl Protected {
             return Vec::new();
         };
         let described = self.described_columns(statement, &merge.query);
+        // Whoever writes the rows has met the error, and has told it.
         let types = described.and_then(|own| {
             merging::types_of_clause(&statement.plan, clause, &own.row_description).ok()
         });
-        // Otherwise the server says that it cannot determine a type.
         types.unwrap_or_default()
     }
 
@@ -118,6 +118,10 @@ impl Protected {
         let limits = (self.settings.context(), gathering.limits.bytes_max);
         let runs = merging::read_merged(&statement.plan, merge, rows, limits)?;
         let runs = runs.ok_or_else(|| gathering.too_many_bytes())?;
+        for clause in &merge.clauses {
+            // Without types the server would say that it cannot determine them.
+            merging::types_of_clause(&statement.plan, clause, &rows.row_description)?;
+        }
         self.keep_columns(&statement, &merge.query, rows);
         // The server checks each statement, also that of a clause without rows.
         let names: Vec<Vec<u8>> = (0..merge.clauses.len())

@@ -74,7 +74,6 @@ const OF_SERVER: &[(&str, &str, &str)] = &[
     function!("pg_last_wal_replay_lsn", "pg_lsn"),
     function!("pg_last_xact_replay_timestamp", "timestamp with time zone"),
     function!("pg_notification_queue_usage", "double precision"),
-    function!("pg_replication_origin_session_is_setup", "boolean"),
     function!("pg_stat_get_bgwriter_buf_written_checkpoints", "bigint"),
     function!("pg_stat_get_bgwriter_buf_written_clean", "bigint"),
     function!("pg_stat_get_bgwriter_maxwritten_clean", "bigint"),
