@@ -10,6 +10,7 @@ mod capitals;
 mod differential;
 mod drawn;
 mod dump;
+mod elsewhere;
 mod guarded;
 mod inserted;
 mod joined;

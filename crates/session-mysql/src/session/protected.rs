@@ -68,7 +68,7 @@ use finishing::Finishing;
 use listing::Listing;
 use loading::Loading;
 use modifying::Modifying;
-use pending::{Pending, is_way_out, needs_schema};
+use pending::{PASSWORD_EXPIRED, Pending, is_way_out, needs_schema, password_expired};
 use preparing::Preparing;
 use question::{Answered, Question};
 use reply::Reply;
@@ -411,6 +411,7 @@ impl Protected {
 
     fn answered(&mut self, answered: Answered, reach: &mut Reach<'_>) -> Result<(), Refusal> {
         self.work = Work::Nothing;
+        let is_expired = matches!(answered, Answered::Failed(PASSWORD_EXPIRED));
         let noted = match (answered, &self.settings) {
             (Answered::Failed(UNKNOWN_COLLATION), Some(settings))
                 if self.view.weighs().is_some() =>
@@ -443,7 +444,7 @@ impl Protected {
         };
         match (noted, &self.pending) {
             (Ok(()), _) => self.advance(reach),
-            (Err(_), Some(pending)) if is_way_out(pending) => {
+            (Err(_), Some(pending)) if is_way_out(pending, is_expired) => {
                 let Some(pending) = self.pending.take() else {
                     return Ok(());
                 };
@@ -458,7 +459,10 @@ impl Protected {
             (Err(error), pending) => {
                 let sequence = pending.as_ref().map_or(1, |pending| pending.sequence);
                 self.pending = None;
-                self.refuse(&error, sequence, reach);
+                match is_expired {
+                    true => self.refuse_as(password_expired(), sequence, reach),
+                    false => self.refuse(&error, sequence, reach),
+                }
                 Ok(())
             }
         }

@@ -9,6 +9,7 @@
 pub mod bytes;
 pub(crate) mod ddl;
 mod duplicates;
+mod elsewhere;
 pub mod entries;
 pub(crate) mod finish;
 pub(crate) mod finisher;

@@ -2,7 +2,9 @@
 
 use mysql::prelude::Queryable as _;
 use mysql::{ChangeUserOpts, Conn, Value};
+use server_testkit::mysql::Brand;
 
+use super::differential::{as_text, prepared};
 use super::lab::{Lab, both, connect};
 use crate::mysql::setup::PASSWORD;
 
@@ -23,11 +25,7 @@ fn names_mean_tables_of_the_database_in_use() {
         let mut client = connect(lab.proxy.port(), "shop");
         let prepared = client.prep(QUERY).expect("prepared");
         let check = |client: &mut Conn| {
-            // Without its database, the name would mean a table that is not protected.
-            let error = client
-                .exec_first::<String, _, _>(QUERY, (1,))
-                .expect_err("refused");
-            assert!(error.to_string().contains("Qualify the name"), "{error}");
+            assert_eq!(name(client, 1), Some("berta".to_owned()));
             client
                 .exec_first::<String, _, _>(&prepared, (1,))
                 .expect_err("refused");
@@ -300,5 +298,75 @@ fn the_program_mariadb_sees_plain_values() {
             .proxy
             .run("nat", &["--ssl"], "SELECT MAX(name) FROM person");
         said.assert_fails(1235);
+    }
+}
+
+#[test]
+fn an_expired_password_can_be_changed() {
+    // MySQL lets such an account in only by an option that it is started with.
+    let Some(lab) = Lab::start(Brand::MariaDb) else {
+        return;
+    };
+    let mut past = lab.past();
+    for text in [
+        "SET GLOBAL disconnect_on_expired_password = OFF",
+        "ALTER USER nat@localhost PASSWORD EXPIRE",
+    ] {
+        past.query_drop(text).expect(text);
+    }
+    let mut client = connect(lab.proxy.port(), "shop");
+    for text in [
+        "SELECT 1",
+        "SELECT name FROM shop.person",
+        "SET @x = 1; SELECT 2",
+    ] {
+        let error = client.query_drop(text).expect_err(text);
+        let mysql::Error::MySqlError(own) = error else {
+            panic!("{text}: {error}");
+        };
+        assert_eq!(own.code, 1820, "{text}: {}", own.message);
+    }
+    client
+        .query_drop("SET PASSWORD = PASSWORD('another')")
+        .expect("it is changed");
+    let name: Option<String> = client
+        .query_first("SELECT name FROM shop.person")
+        .expect("the session goes on");
+    assert_eq!(name, None);
+    let options = lab.proxy.options("nat").pass(Some("another"));
+    Conn::new(options).expect("by the new password");
+}
+
+#[test]
+fn texts_are_bytes_where_the_session_says_so() {
+    for mut lab in both() {
+        for text in [
+            "SET NAMES binary",
+            "INSERT INTO person (id, name, number, paid, seen, note, face, city) VALUES (1, \
+             'canary é', 4242424201, 7.5, '2020-01-01 01:02:03.5', 'canary ü', 'bytes', 'ö')",
+            "SELECT * FROM person",
+            "SELECT id FROM person WHERE number = 4242424201 AND city = 'Ö'",
+            "UPDATE person SET name = 'canary ß', city = CONCAT(city, 'x') WHERE id = 1",
+            "SELECT name, MAX(number) AS m FROM person GROUP BY id, name",
+            "SHOW COLUMNS FROM person",
+            "SET NAMES utf8mb4",
+            "SELECT name, note, city FROM person",
+        ] {
+            if text.contains("GROUP BY") {
+                lab.ours.query_drop(text).expect_err("mode random");
+                continue;
+            }
+            let ours = as_text(&mut lab.ours, text);
+            assert_eq!(ours, as_text(&mut lab.theirs, text), "{text}");
+        }
+        let text = "INSERT INTO person (id, name) VALUES (?, ?)";
+        let name = Value::Bytes("canary ä".as_bytes().to_vec());
+        for client in [&mut lab.ours, &mut lab.theirs] {
+            client.query_drop("SET NAMES binary").expect("it passes");
+            client.exec_drop(text, (2, &name)).expect("a row");
+        }
+        let all = "SELECT name FROM person ORDER BY id";
+        let ours = prepared(&mut lab.ours, all, Vec::new());
+        assert_eq!(ours, prepared(&mut lab.theirs, all, Vec::new()));
     }
 }

@@ -5,6 +5,7 @@ use wire_mysql::Malformed;
 use wire_mysql::command::{Command, kind, write_text};
 
 use super::texts;
+use crate::refusal::{Reason, Refusal};
 
 /// A command that waits for the proxy's own questions.
 #[derive(Debug)]
@@ -61,7 +62,23 @@ pub(super) fn needs_schema(command: &Command<'_>) -> bool {
     }
 }
 
-/// Whether a command passes where nothing can be known of the session.
-pub(super) fn is_way_out(pending: &Pending) -> bool {
-    matches!(pending.command(), Ok(Command::Query(text)) if texts::sets_names(text))
+/// Whether a command passes where nothing can be known of the session. Of one whose password has
+/// expired, the server carries out nothing but its change.
+pub(super) fn is_way_out(pending: &Pending, is_expired: bool) -> bool {
+    let Ok(Command::Query(text)) = pending.command() else {
+        return false;
+    };
+    texts::sets_names(text) || (is_expired && texts::changes_password(text))
+}
+
+/// `ER_MUST_CHANGE_PASSWORD`
+pub(super) const PASSWORD_EXPIRED: u16 = 1820;
+
+/// What a client is told whose password has expired.
+pub(super) fn password_expired() -> Refusal {
+    Refusal::new(
+        Reason::Statement(PASSWORD_EXPIRED, *b"HY000"),
+        "the password of this account has expired: change it by SET PASSWORD or ALTER USER before \
+         any other statement",
+    )
 }

@@ -4,6 +4,7 @@ use sql_rewrite::mysql::{ModeError, MySql};
 use sql_rewrite::{Answer, SessionFacts};
 
 use session_core::StatementError;
+use wire_mysql::column::BINARY;
 
 /// What is asked of the server. A limit set by the session (`sql_select_limit`) does not hold where
 /// there is another one.
@@ -60,6 +61,8 @@ impl Results {
     /// The longest letter, in bytes.
     pub(super) fn letter_size(self) -> u32 {
         match self.letters {
+            // `SET NAMES binary`: letters are bytes to the server, whatever they stand for.
+            _ if self.number == BINARY => 1,
             Letters::Utf8 => 4,
             Letters::ShortUtf8 => 3,
             Letters::Bytes => 1,
@@ -99,7 +102,12 @@ impl Settings {
         let text = |index: usize| row.get(index).and_then(Option::as_deref);
         let version = text(0).unwrap_or_default();
         let letters = |index: usize| {
-            let name = text(index).unwrap_or_default();
+            let name = match text(index).unwrap_or_default() {
+                // The server takes the bytes of a text as they are, and those for UTF-8 where it
+                // stores them in a text or compares them with one.
+                "binary" => "utf8mb4",
+                name => name,
+            };
             Letters::of(name).ok_or_else(|| not_understood(&format!("the character set {name:?}")))
         };
         let plain = MySql::of_version(version, text(1) != Some("0"));
@@ -116,9 +124,14 @@ impl Settings {
             connection: letters(6)?,
             results: match text(7) {
                 // Each column comes as it is stored.
-                None | Some("binary") => Results {
+                None => Results {
                     letters: Letters::Utf8,
                     number: if plain.is_mariadb { 45 } else { 255 },
+                    is_unconverted: true,
+                },
+                Some("binary") => Results {
+                    letters: Letters::Utf8,
+                    number: BINARY,
                     is_unconverted: true,
                 },
                 Some(_) => Results {

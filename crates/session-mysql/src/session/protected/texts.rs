@@ -101,6 +101,22 @@ pub(super) fn sets_names(text: &[u8]) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
 }
 
+/// Whether a text may only change the password of an account: a single `SET PASSWORD` or `ALTER
+/// USER`.
+pub(super) fn changes_password(text: &[u8]) -> bool {
+    let lower = trimmed(text).to_ascii_lowercase();
+    let mut words = lower
+        .split(u8::is_ascii_whitespace)
+        .filter(|word| !word.is_empty());
+    let is_change = match (words.next(), words.next()) {
+        (Some(b"set"), Some(word)) => word.starts_with(b"password"),
+        (Some(b"alter"), Some(word)) => word == b"user",
+        _ => false,
+    };
+    // A query would be one in parentheses behind SELECT, and a second variable behind a comma.
+    is_change && !lower.contains(&b';') && !lower.windows(6).any(|part| part == b"select")
+}
+
 fn trimmed(text: &[u8]) -> &[u8] {
     let text = text.trim_ascii();
     text.strip_suffix(b";").unwrap_or(text).trim_ascii()

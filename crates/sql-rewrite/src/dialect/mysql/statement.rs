@@ -9,7 +9,9 @@ use super::lexer::{self, Kind};
 use super::misfit::{adds_columns, may_add_columns, misfit, only_drops_tables};
 use super::readings::readings;
 use super::relations::check_relations;
-use super::{MySql, finisher, information, kinds, lax, load, never, parse, rowless, variables};
+use super::{
+    MySql, elsewhere, finisher, information, kinds, lax, load, never, parse, rowless, variables,
+};
 use crate::analysis::template;
 use crate::dialect::lexeme::{is_word, lower, names_word};
 use crate::finisher::tables;
@@ -56,6 +58,7 @@ pub(crate) fn plan(text: &str, schema: &Schema, own: MySql) -> Result<Vec<Planne
     let found = readings.iter().find_map(|text| mentions.find(text));
     let passes = match &found {
         None => Ok(true),
+        Some(_) if elsewhere::is_meant(text, &mentions, schema, own) => Ok(true),
         Some(_) => rowless::passes(text, &mentions, schema),
     };
     let name = match (found, passes) {
