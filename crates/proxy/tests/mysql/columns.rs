@@ -8,6 +8,7 @@ mod canary;
 mod differential;
 mod drawn;
 mod dump;
+mod grouped;
 mod guarded;
 mod inserted;
 mod joined;
