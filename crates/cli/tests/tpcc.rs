@@ -88,8 +88,8 @@ fn terminals_work_with_and_without_the_proxy() {
 }
 
 const OF_POSTGRES: &str = "proxy-20,proxy-20-sensitive,proxy-50,proxy-100,in-process-100";
-const OF_MARIADB: &str =
-    "mariadb,mariadb-proxy,mariadb-20,mariadb-50,mariadb-100,mariadb-100-compact";
+const OF_MARIADB: &str = "mariadb,mariadb-proxy,mariadb-20,mariadb-50,mariadb-100,\
+                          mariadb-100-compact,mariadb-100-groups";
 
 /// Every set of columns, and the consistency conditions after the run.
 fn columns_are_consistent(engines: &str, isolation: &str) {

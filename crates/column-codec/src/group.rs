@@ -15,7 +15,7 @@ use column_value::{LogicalType, Pad, Value};
 use crypto::kdf::derive_key;
 use crypto::page::{NotAuthentic, TAG_SIZE};
 use crypto::secret::Key;
-use crypto::value::{DeterministicSealer, LongSealer, ValueNonce};
+use crypto::value::{DeterministicSealer, LongSealer, VALUE_NONCE_SIZE, ValueNonce};
 use zeroize::Zeroizing;
 
 use crate::canonical::{self, Class};
@@ -45,6 +45,35 @@ pub struct GroupSpec {
     pub name: String,
     /// Its members, in the order in which they are sealed. New ones are added behind the others.
     pub members: Vec<ColumnSpec>,
+}
+
+/// What sealed values of a group begin with, and how long they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupLayout {
+    /// The header, and the number of members.
+    pub start: [u8; START_SIZE],
+    /// The least size.
+    pub size_min: u64,
+    /// The greatest size; None: a type sets no limit.
+    pub size_max: Option<u64>,
+}
+
+impl GroupLayout {
+    /// That of members of these types, with the padding of each.
+    pub fn of(members: &[(LogicalType, Pad)]) -> Self {
+        let bits = members.len().div_ceil(8) as u64;
+        let sealed = |content: u64| (START_SIZE + TAG_SIZE + VALUE_NONCE_SIZE) as u64 + content;
+        let pad = pad_of(members.iter().copied());
+        let sizes = members
+            .iter()
+            .map(|(logical, _)| encoded_size_max(*logical));
+        let content = sizes.sum::<Option<u64>>();
+        Self {
+            start: [Mode::Random.header(), count_byte(members.len())],
+            size_min: sealed(bits + 1),
+            size_max: content.map(|content| sealed(pad.padded(bits + content))),
+        }
+    }
 }
 
 /// Seals and opens the values of groups.
@@ -88,8 +117,7 @@ impl GroupCodec {
         let start = out.len();
         let members = group.members.len();
         out.push(Mode::Random.header());
-        // Rules with more members are refused.
-        out.push(u8::try_from(members).unwrap_or(u8::MAX));
+        out.push(count_byte(members));
         let associated = [out[start], out[start + 1]];
         out.extend([0; TAG_SIZE]);
         let content = out.len();
@@ -151,12 +179,10 @@ impl GroupCodec {
 
 impl Group {
     fn new(root: &Key, spec: &GroupSpec) -> Self {
-        let pads = spec.members.iter().filter(|own| own.logical.has_length());
-        let pad = pads.map(|own| own.pad).max_by_key(|pad| pad.step());
         let counts = 1..=spec.members.len();
         Self {
             keys: counts.map(|count| Keys::new(root, spec, count)).collect(),
-            pad: pad.unwrap_or_default(),
+            pad: pad_of(spec.members.iter().map(|own| (own.logical, own.pad))),
             members: spec.members.clone(),
         }
     }
@@ -216,10 +242,7 @@ impl Keys {
             }
             derive_key(root, SALT, &info)
         };
-        let associated = [
-            Mode::Random.header(),
-            u8::try_from(count).unwrap_or(u8::MAX),
-        ];
+        let associated = [Mode::Random.header(), count_byte(count)];
         let mac = key(Purpose::DeterministicMac);
         let stream = key(Purpose::DeterministicStream);
         Self {
@@ -227,6 +250,38 @@ impl Keys {
             long: LongSealer::new(&key(Purpose::Long)),
         }
     }
+}
+
+/// The number of members as it stands in a sealed value. Rules with more are refused.
+fn count_byte(members: usize) -> u8 {
+    u8::try_from(members).unwrap_or(u8::MAX)
+}
+
+/// The padding of a group: the greatest of its members that have a length, or another padding than
+/// the usual one.
+fn pad_of(members: impl Iterator<Item = (LogicalType, Pad)>) -> Pad {
+    let pads = members.filter(|(logical, pad)| logical.has_length() || *pad != Pad::default());
+    let pad = pads.map(|(_, pad)| pad).max_by_key(|pad| pad.step());
+    pad.unwrap_or_default()
+}
+
+/// The greatest size of a value of a type in a group, with the size that is written before it.
+/// None: the type sets no limit.
+fn encoded_size_max(logical: LogicalType) -> Option<u64> {
+    if let Some(size) = fixed_size(logical) {
+        return Some(size as u64);
+    }
+    let size = match logical {
+        // Letters of four bytes.
+        LogicalType::Varchar(letters) => 4 * u64::from(letters?),
+        LogicalType::Char(letters) => 4 * u64::from(letters),
+        // Behind the scale.
+        LogicalType::Numeric(Some((..=18, _))) => 2 + 8,
+        LogicalType::Numeric(Some((..=38, _))) => 2 + 16,
+        _ => return None,
+    };
+    let bits = u64::from(u64::BITS - size.leading_zeros()).max(1);
+    Some(size + bits.div_ceil(7))
 }
 
 /// The size of all values of a type; None: it is written before each.

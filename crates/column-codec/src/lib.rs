@@ -38,7 +38,7 @@ pub use codec::Codec;
 pub use column_value::{EqualityForm, Pad};
 pub use crypto::value::{VALUE_NONCE_SIZE, ValueNonce};
 pub use errors::{OpenError, SealError};
-pub use group::{GROUP_MEMBERS_MAX, GroupCodec, GroupSpec};
+pub use group::{GROUP_MEMBERS_MAX, GroupCodec, GroupLayout, GroupSpec};
 pub use layout::{
     CHECK_MARK_SIZE, HEADER_SIZE, KEY_VERSION, KEY_VERSION_MAX, Layout, TOKEN_PREFIX_SIZE,
     may_begin,

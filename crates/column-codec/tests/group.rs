@@ -1,6 +1,6 @@
 //! Values that are sealed together open together, for their group alone.
 
-use column_codec::{ColumnSpec, GroupCodec, GroupSpec, Mode, OpenError};
+use column_codec::{ColumnSpec, GroupCodec, GroupLayout, GroupSpec, Mode, OpenError};
 use column_value::{EqualityForm, LogicalType, Pad, Value};
 use crypto::secret::Key;
 use semantics_postgres::{TextContext, ValueText};
@@ -90,6 +90,40 @@ fn the_size_tells_no_more_than_the_sum_in_steps() {
     let sizes: Vec<usize> = rows().iter().map(|row| seal(&codec, row).len()).collect();
     // Header and count, tag, nonce, and 16 bytes or a multiple.
     assert_eq!(sizes, [42, 42, 58, 42 + 5024 - 16]);
+}
+
+#[test]
+fn the_layout_has_the_least_and_the_greatest_size() {
+    let members = [
+        ("first", "varchar(40)"),
+        ("state", "char(1)"),
+        ("score", "bigint"),
+        ("price", "numeric(38,2)"),
+        ("born", "date"),
+    ];
+    let letters = "😀".repeat(40);
+    let longest: [&str; 5] = [&letters, "é", "-1", &"9".repeat(36), "2001-02-03"];
+    let longest = values(&members, &longest.map(Some));
+    let layout = |spec: &GroupSpec| {
+        let members = spec.members.iter().map(|own| (own.logical, own.pad));
+        GroupLayout::of(&members.collect::<Vec<_>>())
+    };
+    for pad in [Pad::NONE, Pad::default()] {
+        let mut spec = spec(&members);
+        // A member without a length of its own says it for the group.
+        spec.members.iter_mut().for_each(|own| own.pad = pad);
+        let layout = layout(&spec);
+        let codec = codec(spec);
+        let sealed = seal(&codec, &longest);
+        assert_eq!(sealed[..2], layout.start);
+        let size_max = usize::try_from(layout.size_max.unwrap()).unwrap();
+        assert!(size_max.next_multiple_of(16) == sealed.len().next_multiple_of(16));
+        assert!(size_max >= sealed.len(), "{size_max} {}", sealed.len());
+        let least = seal(&codec, &[const { None }; 5]).len() as u64;
+        assert!(least >= layout.size_min, "{least} {}", layout.size_min);
+        assert!(pad != Pad::NONE || least == layout.size_min);
+    }
+    assert_eq!(layout(&spec(MEMBERS)).size_max, None);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod by_collation;
 mod canary;
+mod grouped;
 #[cfg(unix)]
 mod server;
 

@@ -81,7 +81,7 @@ pub(crate) const VARIANTS: [Variant; 8] = [
 ];
 
 /// The same before MariaDB and MySQL.
-pub(crate) const VARIANTS_OF_MYSQL: [Variant; 5] = [
+pub(crate) const VARIANTS_OF_MYSQL: [Variant; 6] = [
     Variant {
         suffix: "-proxy",
         rules: None,
@@ -124,5 +124,15 @@ pub(crate) const VARIANTS_OF_MYSQL: [Variant; 5] = [
         guards: true,
         protocol: "mysql",
         words: "all of TPC-C's columns encrypted, keys and ids in compact equality",
+    },
+    Variant {
+        suffix: "-100-groups",
+        rules: Some(include_str!(
+            "../../../../examples/tpcc-columns/mysql/100-groups.toml"
+        )),
+        guards: true,
+        protocol: "mysql",
+        words: "all of TPC-C's columns encrypted, keys and ids in compact equality, columns that \
+                are written together sealed together",
     },
 ];

@@ -11,6 +11,7 @@ mod differential;
 mod drawn;
 mod dump;
 mod elsewhere;
+mod grouped;
 mod guarded;
 mod inserted;
 mod joined;

@@ -274,7 +274,9 @@ fn bits_of(logical: LogicalType) -> Option<u8> {
 
 /// Values of one size have nothing to hide in their length.
 fn check_pad(rule: &ColumnRule) -> Result<(), String> {
-    match rule.pad.is_some() && !rule.logical.has_length() {
+    // In a group, it is the value of all members that is padded.
+    let has_length = rule.logical.has_length() || rule.group.is_some();
+    match rule.pad.is_some() && !has_length {
         true => Err(format!(
             "values of {} all have one size, or are numbers: remove `pad`",
             rule.logical

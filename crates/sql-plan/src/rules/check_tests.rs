@@ -91,6 +91,22 @@ fn the_grouped_tpcc_example_is_the_compact_one_with_groups() {
 }
 
 #[test]
+fn the_grouped_tpcc_example_for_mysql_is_the_compact_one_with_groups() {
+    let compact = Rules::from_toml(include_str!(
+        "../../../../examples/tpcc-columns/mysql/100-compact.toml"
+    ));
+    let grouped = Rules::from_toml(include_str!(
+        "../../../../examples/tpcc-columns/mysql/100-groups.toml"
+    ));
+    let (compact, mut grouped) = (compact.expect("right"), grouped.expect("right"));
+    for rule in grouped.tables.values_mut().flat_map(|own| own.values_mut()) {
+        assert_eq!(rule.not_null, rule.group.take().is_some());
+        (rule.not_null, rule.pad) = (false, None);
+    }
+    assert_eq!(grouped, compact);
+}
+
+#[test]
 fn only_numbers_in_mode_equality_are_compact() {
     let rule = |logical: &str, rest: &str| {
         format!("[columns.t]\na = {{ type = \"{logical}\", equality = \"compact\", {rest} }}")

@@ -63,7 +63,7 @@ impl Schema {
     }
 
     /// The column that has the values of a protected column in the server. None: that is not known.
-    pub(crate) fn holder_of(&self, id: ColumnId) -> Option<ColumnId> {
+    pub fn holder_of(&self, id: ColumnId) -> Option<ColumnId> {
         match self.group_of(id) {
             None => Some(id),
             Some(group) => group.holder(),

@@ -1,8 +1,8 @@
 //! Which guards the server has, and which are missing.
 
 use super::{ProtectedColumn, Schema, ServerType, Table};
-use crate::ColumnId;
 use crate::dialect::postgres::table_guard::{GuardedColumn, TableGuard};
+use crate::{ColumnId, Dialect};
 
 /// A guard: a check constraint that refuses plaintext in columns of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,10 +57,16 @@ impl Schema {
     pub fn unguarded_columns(&self) -> impl Iterator<Item = &ProtectedColumn> {
         let bytes = self.protected.iter();
         let bytes = bytes.filter(|column| column.server_type() == ServerType::Bytes);
-        bytes.filter(|column| {
+        // Before MySQL, the type of members that are not the holder has no room for a value.
+        let has_no_room = |column: &ProtectedColumn| {
+            let holder = self.holder_of(column.id);
+            matches!(self.dialect, Dialect::MySql(_)) && holder != Some(column.id)
+        };
+        bytes.filter(move |column| {
             let name = (column.schema.clone(), column.table.clone());
             let table = self.tables.get(&name).filter(|table| table.oid != 0);
             table.is_some_and(|table| table.position(&column.column).is_some())
+                && !has_no_room(column)
                 && !self.guards.iter().any(|guard| guard.covers(column))
         })
     }

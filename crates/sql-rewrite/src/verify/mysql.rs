@@ -54,8 +54,8 @@ pub(super) fn is_given(operand: &Expr, holes: &[Hole], dialect: Dialect) -> bool
     matches!(dialect, Dialect::MySql(_)) && given(operand, holes).is_some()
 }
 
-/// The number of the value that the server gave for the row, by the name of its parameter.
-fn given(operand: &Expr, holes: &[Hole]) -> Option<usize> {
+/// The number of the hole that a parameter stands for, by its name.
+fn placeholder(operand: &Expr) -> Option<usize> {
     let Expr::Value(value) = operand else {
         return None;
     };
@@ -63,7 +63,12 @@ fn given(operand: &Expr, holes: &[Hole]) -> Option<usize> {
         return None;
     };
     let number: usize = name.strip_prefix('$')?.parse().ok()?;
-    match holes.get(number.checked_sub(1)?)?.source {
+    number.checked_sub(1)
+}
+
+/// The number of the value that the server gave for the row, by the name of its parameter.
+fn given(operand: &Expr, holes: &[Hole]) -> Option<usize> {
+    match holes.get(placeholder(operand)?)?.source {
         Source::Locator(number) => Some(number),
         _ => None,
     }
@@ -87,9 +92,15 @@ pub(super) fn check_modify(modify: &ReadModifyWrite, schema: &Schema) -> Result<
             .outputs
             .get(number)
             .is_some_and(|output| output.kind == OutputKind::Sealed(column));
-        let is_compared = |hole: &Hole| hole.form == Form::Sealed(column, Purpose::Match);
+        let is_compared = |hole: &Hole| {
+            let holder = schema.holder_of(column);
+            holder.is_some_and(|holder| hole.form == Form::Sealed(holder, Purpose::Match))
+        };
         let mut own = modify.write.holes.iter();
-        let is_own = |hole: &&Hole| matches!(hole.source, Source::Locator(at) if at == number);
+        let is_own = |hole: &&Hole| match hole.source {
+            Source::Locator(at) => is_same_value(at, number, modify, schema),
+            _ => false,
+        };
         if !is_read || !own.find(is_own).is_some_and(is_compared) {
             return Err(Doubt(
                 "a row is written that need not have what was computed from".to_owned(),
@@ -119,7 +130,10 @@ pub(super) fn check_modify(modify: &ReadModifyWrite, schema: &Schema) -> Result<
                 op: BinaryOperator::Spaceship,
                 right,
             } if names(column, given(right, &modify.write.holes), modify, schema) => {
-                left.retain(|number| Some(*number) != given(right, &modify.write.holes));
+                let given = given(right, &modify.write.holes);
+                left.retain(|number| {
+                    !given.is_some_and(|given| is_same_value(given, *number, modify, schema))
+                });
             }
             _ => {}
         }
@@ -130,12 +144,23 @@ pub(super) fn check_modify(modify: &ReadModifyWrite, schema: &Schema) -> Result<
     }
 }
 
+/// Whether two values that were read are the same one of the server: it has one for all columns
+/// that are sealed together.
+fn is_same_value(one: usize, other: usize, modify: &ReadModifyWrite, schema: &Schema) -> bool {
+    let holder = |number: usize| {
+        let column = modify.current.get(number)?.sealed()?;
+        schema.holder_of(column)
+    };
+    one == other || (holder(one).is_some() && holder(one) == holder(other))
+}
+
 /// Whether an expression is the column of a value that was read.
 fn names(column: &Expr, number: Option<usize>, modify: &ReadModifyWrite, schema: &Schema) -> bool {
     let (Expr::CompoundIdentifier(parts), Some(number)) = (column, number) else {
         return false;
     };
     let read = modify.current.get(number).and_then(|own| own.sealed());
+    let read = read.and_then(|read| schema.holder_of(read));
     let last = parts.last().map(|name| schema.dialect.fold(name));
     read.is_some_and(|read| last.as_ref() == Some(&schema.column(read).column))
 }
@@ -294,27 +319,29 @@ pub(super) fn check_ignored(
     let (Some(SetExpr::Values(values)), None) = (body, &insert.on) else {
         return doubt();
     };
-    let stored = |value: &Expr| match value {
-        Expr::Value(value) => match &value.value {
-            Value::Placeholder(name) => {
-                let number = name.strip_prefix('$').and_then(|own| own.parse().ok());
-                let number: usize = number.filter(|number| *number > 0)?;
-                let hole = translated.holes.get(number - 1)?;
-                match (hole.form, &hole.source) {
-                    (_, Source::Literal(Literal::Null)) => None,
-                    (Form::Sealed(id, Purpose::Store), Source::Parameter(_)) => {
-                        effects.uses.contains(&(id, Use::NeverNull)).then_some(id)
-                    }
-                    (Form::Sealed(id, Purpose::Store), Source::Literal(_)) => Some(id),
-                    _ => None,
-                }
-            }
-            _ => None,
-        },
+    let has_value = |(source, id): (&Source, ColumnId)| match source {
+        Source::Literal(Literal::Null) => None,
+        Source::Parameter(_) => effects.uses.contains(&(id, Use::NeverNull)).then_some(id),
+        Source::Literal(_) => Some(id),
         _ => None,
     };
+    let stored = |value: &Expr| -> Vec<ColumnId> {
+        let hole = placeholder(value).and_then(|number| translated.holes.get(number));
+        let Some((Form::Sealed(id, Purpose::Store), source)) =
+            hole.map(|hole| (hole.form, &hole.source))
+        else {
+            return Vec::new();
+        };
+        let Source::Members(members) = source else {
+            return has_value((source, id)).into_iter().collect();
+        };
+        let group = schema.group_of(id);
+        let columns = group.map_or(&[][..], |group| &group.members);
+        let members = members.iter().zip(columns.iter().copied());
+        members.filter_map(has_value).collect()
+    };
     for row in &values.rows {
-        let given: Vec<ColumnId> = row.content.iter().filter_map(stored).collect();
+        let given: Vec<ColumnId> = row.content.iter().flat_map(stored).collect();
         if !needed.iter().all(|id| given.contains(id)) {
             return doubt();
         }

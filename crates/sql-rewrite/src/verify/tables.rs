@@ -6,12 +6,15 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{Expr, Value};
 
 use super::label::{Atom, Labels};
-use super::{Doubt, check_outputs, filled_inserts, hidden_by, mysql, of_translated};
+use super::{
+    Computes, Doubt, check_outputs, filled_inserts, groups, hidden_by, labelled, mysql,
+    of_translated,
+};
 use crate::dialect::mysql::finisher::text_of_bytes;
 use crate::dialect::mysql::lexer::{self, Kind, Reading};
 use crate::{
-    Dialect, Effects, FilledTable, FilledWrite, FinisherTables, Form, Hole, Purpose, Schema,
-    Source, Translated, walk,
+    ColumnId, Dialect, Effects, FilledTable, FilledWrite, FinisherTables, Form, Hole, Purpose,
+    Schema, Source, Translated, walk,
 };
 
 /// Proves the fetches. All that the text has of constants and parameters may meet a protected
@@ -92,7 +95,9 @@ fn check_write(
     filled: &FilledTable,
     labels: &mut Labels,
 ) -> Result<(), Doubt> {
-    let columns = of_translated(&write.write, labels)?;
+    let computed: Vec<ColumnId> = write.computed.iter().map(|(_, id)| *id).collect();
+    groups::check_computed(&computed, labels.schema)?;
+    let columns = labelled(&write.write, Computes::GROUPS, labels)?;
     check_outputs(&write.write.outputs, &columns, labels)?;
     let sealed = |place: usize| filled.columns.get(place).map(|own| own.sealed);
     let mut located = 0;
@@ -138,7 +143,11 @@ fn check_table(table: &FilledTable, fetch: &Translated, labels: &mut Labels) -> 
         return Err(other());
     }
     for ((_, label), own) in columns.known.iter().zip(&table.columns) {
-        if label.sealed.map(|sealed| sealed.column) != own.sealed {
+        // What is sealed with others is read from the column that has it.
+        let read = own.sealed.and_then(|id| labels.schema.holder_of(id));
+        if label.sealed.map(|sealed| sealed.column) != read
+            || read.is_some() != own.sealed.is_some()
+        {
             return Err(other());
         }
     }

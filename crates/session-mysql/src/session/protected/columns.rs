@@ -80,19 +80,20 @@ pub(super) fn default_of(logical: LogicalType) -> String {
 /// It is another column.
 pub(super) fn shown<'a>(
     column: Column<'a>,
-    (schema, id): (&Schema, ColumnId),
+    (schema, id): (&'a Schema, ColumnId),
     results: Results,
 ) -> Result<Column<'a>, StatementError> {
     let own = schema.column(id);
     // MIN and MAX have no column of their own. Their value opens only if it is of this domain.
     let is_computed = column.original_name.is_empty() && column.original_table.is_empty();
+    let holder = schema.holder_of(id).map(|holder| schema.column(holder));
     let is_same = is_computed
-        || column
-            .original_name
-            .eq_ignore_ascii_case(own.column.as_bytes())
-            && column
-                .original_table
-                .eq_ignore_ascii_case(own.table.as_bytes())
+        || holder.is_some_and(|holder| {
+            let name = holder.column.as_bytes();
+            column.original_name.eq_ignore_ascii_case(name)
+        }) && column
+            .original_table
+            .eq_ignore_ascii_case(own.table.as_bytes())
             && column.schema.eq_ignore_ascii_case(own.schema.as_bytes());
     if !is_same {
         return Err(other_answer(
@@ -110,7 +111,14 @@ pub(super) fn shown<'a>(
             "its type in the server is no longer that of sealed values",
         ));
     }
-    let kept = column.flags & !(flag::BLOB | flag::BINARY);
+    let mut kept = column.flags & !(flag::BLOB | flag::BINARY);
+    let mut original_name = column.original_name;
+    if schema.is_member(id) {
+        original_name = own.column.as_bytes();
+        if !own.not_null {
+            kept &= !(flag::NOT_NULL | flag::NO_DEFAULT_VALUE);
+        }
+    }
     let mut form = form(own.logical, results);
     if schema.is_long(id) {
         form.length = u32::MAX;
@@ -127,6 +135,7 @@ pub(super) fn shown<'a>(
         kind: form.kind,
         flags: kept | form.flags,
         decimals: form.decimals,
+        original_name,
         ..column
     })
 }

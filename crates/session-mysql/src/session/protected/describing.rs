@@ -157,10 +157,15 @@ impl Describing {
             (Form::Columns | Form::FullColumns, [Some(name), Some(found), ..])
                 if self.is_width(values.len()) =>
             {
+                let is_full = self.described.form == Form::FullColumns;
                 if let Some((kind, collation)) = self.described.shown(name, found) {
                     shown[1] = Some(Cow::Borrowed(kind.as_bytes()));
-                    if let (Form::FullColumns, Some(collation)) = (self.described.form, collation) {
+                    if let (true, Some(collation)) = (is_full, collation) {
                         shown[2] = Some(Cow::Borrowed(collation.as_bytes()));
+                    }
+                    if let Some(null) = self.described.shown_null(name) {
+                        let place = if is_full { 3 } else { 2 };
+                        shown[place] = Some(Cow::Borrowed(null.as_bytes()));
                     }
                 }
             }

@@ -6,7 +6,7 @@
 //! the row.
 
 use session_core::plans::TextPlan;
-use session_core::{Loaded, TOKEN_PREFIX_SIZE};
+use session_core::{Loaded, OpenedGroup, TOKEN_PREFIX_SIZE};
 use sql_plan::{Form, Mode, Plan, Purpose, Source, Translated};
 use sql_rewrite::Dialect;
 use sql_rewrite::mysql::entries::{Stored, stored};
@@ -234,7 +234,9 @@ fn both(
     let Some(sealed) = sealed.ok()? else {
         return Some(None);
     };
-    let opened = Opened::new(loaded, column, &sealed, settings.results).ok()?;
+    let mut together = OpenedGroup::default();
+    let opened = Opened::in_row(loaded, (column, &sealed), settings.results, &mut together);
+    let opened = opened.ok()??;
     Some(Some(Part {
         sent: printed(match has_tokens {
             // The key is over the token.

@@ -15,6 +15,8 @@ use zeroize::Zeroizing;
 
 use super::settings::{Letters, Settings};
 
+pub(super) mod grouped;
+
 /// Sealed, it is compared with, and equal to no value of a column: it is shorter than each.
 const NO_VALUE: &[u8] = &[2, 1];
 
@@ -166,15 +168,24 @@ pub(super) fn literal(hole: &Hole, loaded: &Loaded) -> Result<Option<Vec<u8>>, S
     let Form::Sealed(column, purpose) = hole.form else {
         return Err(without_values());
     };
-    let given = match &hole.source {
+    if let Source::Members(members) = &hole.source {
+        return grouped::literals(members, column, loaded);
+    }
+    let given = given(&hole.source)?;
+    let sealed = given.map(|given| seal(loaded, (column, purpose), given));
+    sealed.transpose()
+}
+
+/// A constant. None: NULL.
+fn given(source: &Source) -> Result<Option<Given<'_>>, StatementError> {
+    Ok(Some(match source {
         Source::Literal(Literal::Null) => return Ok(None),
         Source::Literal(Literal::Number(digits)) => Given::Number(digits),
         Source::Literal(Literal::Text(text)) => Given::Text(text),
         Source::Literal(Literal::Bytes(bytes)) => Given::Bytes(bytes),
         Source::Parameter(_) => return Err(without_values()),
         _ => return Err(StatementError::other_plan()),
-    };
-    seal(loaded, (column, purpose), given).map(Some)
+    }))
 }
 
 /// Seals a value of a file for its column.
@@ -205,12 +216,21 @@ pub(super) fn sealed(
     column: ColumnId,
     text: &[u8],
 ) -> Result<Vec<u8>, StatementError> {
-    let logical = loaded.schema.column(column).logical;
+    let given = of_text(loaded, column, text)?;
+    seal(loaded, (column, Purpose::Store), given)
+}
+
+/// A value of a column that a server of the same product has written as a text.
+fn of_text<'t>(
+    loaded: &Loaded,
+    column: ColumnId,
+    text: &'t [u8],
+) -> Result<Given<'t>, StatementError> {
     let letters = || {
         let read = std::str::from_utf8(text);
         read.map_err(|_| StatementError::defect("a text of other letters than UTF-8"))
     };
-    let given = match logical {
+    Ok(match loaded.schema.column(column).logical {
         LogicalType::Bytes => Given::Bytes(text),
         LogicalType::SmallInt
         | LogicalType::Integer
@@ -218,8 +238,7 @@ pub(super) fn sealed(
         | LogicalType::Numeric(_)
         | LogicalType::Double => Given::Number(letters()?),
         _ => Given::Text(letters()?),
-    };
-    seal(loaded, (column, Purpose::Store), given)
+    })
 }
 
 /// Seals a value for its purpose in a column.
@@ -233,13 +252,7 @@ fn seal(
         return seal_by_token(loaded, (column, purpose), given);
     }
     let value = match purpose {
-        Purpose::Store => stored_within(given, own.logical, loaded.schema.text_size_max(column))
-            .and_then(|value| {
-                if own.mode == Mode::Equality && !matches!(own.logical, LogicalType::Char(_)) {
-                    check_ending(&value)?;
-                }
-                Ok(Some(value))
-            }),
+        Purpose::Store => stored_value(loaded, column, given).map(Some),
         Purpose::Match => matched(given, own.logical),
         Purpose::MatchEnd => return Err(StatementError::other_plan()),
         Purpose::Bound => bound(given, own.logical).map(Some),
@@ -253,6 +266,16 @@ fn seal(
         Ok(out)
     });
     sealed.map_err(|error| of_column(own, error))
+}
+
+/// The value that a column stores of a constant or parameter.
+fn stored_value(loaded: &Loaded, column: ColumnId, given: Given<'_>) -> Result<Stored, ValueError> {
+    let own = loaded.schema.column(column);
+    let value = stored_within(given, own.logical, loaded.schema.text_size_max(column))?;
+    if own.mode == Mode::Equality && !matches!(own.logical, LogicalType::Char(_)) {
+        check_ending(&value)?;
+    }
+    Ok(value)
 }
 
 fn of_column(own: &ProtectedColumn, error: ValueError) -> StatementError {
@@ -348,6 +371,22 @@ pub(super) fn parameter(
     settings: &Settings,
     loaded: &Loaded,
 ) -> Result<Option<Vec<u8>>, StatementError> {
+    with_given(bound, (column, purpose), settings, loaded, |given| {
+        seal(loaded, (column, purpose), given)
+    })
+}
+
+/// What is made of a parameter. None: it is NULL.
+///
+/// # Errors
+/// It is of a type that is not understood there, or nothing can be made of it.
+fn with_given<T>(
+    bound: &Bound<'_>,
+    (column, purpose): (ColumnId, Purpose),
+    settings: &Settings,
+    loaded: &Loaded,
+    make: impl FnOnce(Given<'_>) -> Result<T, StatementError>,
+) -> Result<Option<T>, StatementError> {
     let own = loaded.schema.column(column);
     let other_kind = || {
         StatementError::unsupported(format!(
@@ -359,7 +398,9 @@ pub(super) fn parameter(
     let mut memory = String::new();
     let given = match bound.value {
         Value::Null => return Ok(None),
-        Value::Bytes(bytes) => return of_bytes(bytes, bound, (column, purpose), settings, loaded),
+        Value::Bytes(bytes) => {
+            return make(of_bytes(bytes, bound, own, settings)?).map(Some);
+        }
         // A driver that has one kind of number alone sends whole numbers so.
         Value::Double(number) if is_exact(number, own.logical) => {
             memory = number.to_string();
@@ -378,7 +419,7 @@ pub(super) fn parameter(
             })
         }
     };
-    seal(loaded, (column, purpose), given.ok_or_else(other_kind)?).map(Some)
+    make(given.ok_or_else(other_kind)?).map(Some)
 }
 
 /// Whether a number is a whole one that no other value of a column is equal to in double precision,
@@ -447,14 +488,12 @@ fn moment_text(
 }
 
 /// A text, bytes, or the digits of a decimal number.
-fn of_bytes(
-    bytes: &[u8],
+fn of_bytes<'a>(
+    bytes: &'a [u8],
     bound: &Bound<'_>,
-    (column, purpose): (ColumnId, Purpose),
+    own: &ProtectedColumn,
     settings: &Settings,
-    loaded: &Loaded,
-) -> Result<Option<Vec<u8>>, StatementError> {
-    let own = loaded.schema.column(column);
+) -> Result<Given<'a>, StatementError> {
     let is_binary = matches!(
         bound.kind.kind,
         FieldType::TINY_BLOB | FieldType::MEDIUM_BLOB | FieldType::LONG_BLOB | FieldType::BLOB
@@ -463,7 +502,7 @@ fn of_bytes(
         || (settings.client, settings.connection) == (Letters::Utf8, Letters::Utf8)
         || bytes.is_ascii();
     let text = std::str::from_utf8(bytes).ok();
-    let given = match (own.logical, text) {
+    Ok(match (own.logical, text) {
         (LogicalType::Bytes, _) if is_unchanged => Given::Bytes(bytes),
         (LogicalType::Bytes, _) => return Err(other_letters()),
         (_, Some(digits))
@@ -475,8 +514,7 @@ fn of_bytes(
             Given::Text(text)
         }
         _ => return Err(other_letters()),
-    };
-    seal(loaded, (column, purpose), given).map(Some)
+    })
 }
 
 fn other_letters() -> StatementError {

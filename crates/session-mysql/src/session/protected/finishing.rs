@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use column_value::{LogicalType, Value};
 use semantics_mysql::{check_sorted, compare, sum, text as written};
-use session_core::StatementError;
 use session_core::plans::TextPlan;
+use session_core::{OpenedGroup, StatementError};
 use sql_plan::{
     Aggregate, AggregateFunction, ColumnId, Expression, Finish, Literal, OutputKind, Plan, Source,
 };
@@ -325,6 +325,7 @@ impl Finishing {
                     .map(|value| value.map_or(WireValue::Null, WireValue::Bytes))
                     .collect(),
             };
+            let mut together = OpenedGroup::default();
             let cells =
                 values
                     .into_iter()
@@ -332,8 +333,10 @@ impl Finishing {
                     .map(|(value, sealed)| match (value, sealed) {
                         (WireValue::Null, _) => Ok(Cell::Null),
                         (WireValue::Bytes(bytes), Some(id)) => {
-                            Opened::new(&self.plan.loaded, *id, bytes, self.results)
-                                .map(Cell::Opened)
+                            let loaded = &self.plan.loaded;
+                            let opened =
+                                Opened::in_row(loaded, (*id, bytes), self.results, &mut together)?;
+                            Ok(opened.map_or(Cell::Null, Cell::Opened))
                         }
                         (_, Some(_)) => Err(StatementError::other_columns()),
                         (value, None) => Ok(Cell::Plain(value)),

@@ -7,10 +7,14 @@
 
 use std::sync::Arc;
 
+use column_value::{LogicalType, Value};
 use semantics_mysql::{ArithmeticError, Number};
 use session_core::plans::TextPlan;
-use session_core::{Loaded, StatementError};
-use sql_plan::{BinaryOperator, Expression, Form, Literal, Plan, Purpose, ReadModifyWrite, Source};
+use session_core::{Loaded, OpenedGroup, StatementError};
+use sql_plan::{
+    Assignment, BinaryOperator, ColumnId, Expression, Form, Literal, Plan, Purpose,
+    ReadModifyWrite, Source,
+};
 use wire_mysql::answer::{self, OkPacket};
 use wire_mysql::capabilities::Status;
 use wire_mysql::command::{kind, write_text};
@@ -21,7 +25,7 @@ use wire_mysql::{Capabilities, Malformed};
 
 use super::errors::{refusal, without_sealed};
 use super::fetching::{Fetched, Fetching};
-use super::fill::{self, Made, Values, Written};
+use super::fill::{self, Made, Values, Written, grouped};
 use super::settings::Settings;
 use super::statements::Bindings;
 use crate::refusal::{Reason, Refusal};
@@ -230,7 +234,7 @@ impl Modifying {
                 let values = modify.assignments.iter();
                 values.map(|_| Some(NO_VALUE.to_vec())).collect()
             }),
-            false => self.computed(&given),
+            false => self.computed(&given, settings),
         };
         let computed = match computed {
             Ok(computed) => computed,
@@ -284,77 +288,138 @@ impl Modifying {
     }
 
     /// The new values.
-    fn computed(&self, given: &[Sealed]) -> Result<Vec<Sealed>, Failure> {
+    fn computed(&self, given: &[Sealed], settings: &Settings) -> Result<Vec<Sealed>, Failure> {
         let loaded = &self.plan.loaded;
         let modify = self.modify()?;
         let values = self.values()?;
         let mut row = Vec::new();
+        let mut together = OpenedGroup::default();
         for (current, sealed) in modify.current.iter().zip(given) {
             let column = current.sealed().ok_or_else(StatementError::other_plan)?;
-            row.push(match sealed {
-                None => None,
-                Some(sealed) => {
-                    let value = loaded.sealer.open(column, sealed).ok().flatten();
-                    let value = value
-                        .ok_or_else(|| StatementError::unopened(loaded.schema.column(column)))?;
-                    let number = Number::of_value(&value);
-                    Some(number.ok_or_else(StatementError::other_plan)?)
-                }
+            let unopened = |_| StatementError::unopened(loaded.schema.column(column));
+            let opened = sealed.as_ref().map(|sealed| {
+                let value = loaded.sealer.open_in_row(column, sealed, &mut together);
+                value.map_err(unopened)
             });
+            row.push(opened.transpose()?.flatten());
         }
-        let assignments = modify.assignments.iter();
-        let computed = assignments.map(|assignment| {
-            let logical = loaded.schema.column(assignment.column).logical;
-            let over = Over {
-                row: &row,
-                values: &values,
-                logical,
-            };
-            let Some(number) = over.number(&assignment.value)? else {
-                return Ok(None);
-            };
-            let value = number.assigned(logical)?;
-            let mut sealed = Vec::new();
-            let purpose = Purpose::Store;
-            let written = loaded
-                .sealer
-                .seal(assignment.column, purpose, &value, &mut sealed);
-            written.map_err(StatementError::from)?;
-            Ok(Some(sealed))
-        });
+        let over = Over {
+            row: &row,
+            values: &values,
+            modify,
+        };
+        let computed = modify
+            .assignments
+            .iter()
+            .map(|assignment| over.assigned(assignment, (settings, loaded)));
         computed
-            .collect::<Result<_, Failure>>()
+            .collect::<Result<Vec<_>, Failure>>()
+            .and_then(|values| Ok(sealed(modify, values, loaded)?))
             .map_err(|failure| failure.about(modify, loaded))
     }
 }
 
+/// Seals new values. Those that are sealed together are one, in the place of the column that has
+/// it.
+fn sealed(
+    modify: &ReadModifyWrite,
+    values: Vec<Option<Value>>,
+    loaded: &Loaded,
+) -> Result<Vec<Sealed>, StatementError> {
+    let own = |column: ColumnId| {
+        let mut all = modify.assignments.iter().zip(&values);
+        let found = all.find(|(assignment, _)| assignment.column == column);
+        found.and_then(|(_, value)| value.clone())
+    };
+    let sealed = modify.assignments.iter().zip(&values);
+    let sealed = sealed.map(|(assignment, value)| {
+        let column = assignment.column;
+        match (loaded.schema.group_of(column), value) {
+            (Some(group), _) if group.holder() == Some(column) => {
+                let members = group.members.iter().map(|member| own(*member));
+                grouped::together(&members.collect::<Vec<_>>(), column, loaded)
+            }
+            (Some(_), _) | (None, None) => Ok(None),
+            (None, Some(value)) => {
+                let mut out = Vec::new();
+                let purpose = Purpose::Store;
+                loaded.sealer.seal(column, purpose, value, &mut out)?;
+                Ok(Some(out))
+            }
+        }
+    });
+    sealed.collect()
+}
+
 /// What is computed over.
 struct Over<'a> {
-    row: &'a [Option<Number>],
+    row: &'a [Option<Value>],
     values: &'a Values<'a>,
-    logical: column_value::LogicalType,
+    modify: &'a ReadModifyWrite,
 }
 
 impl Over<'_> {
-    /// The value of an expression. None: NULL.
-    fn number(&self, expression: &Expression) -> Result<Option<Number>, Failure> {
-        match expression {
-            Expression::Column(index) => {
-                let value = self.row.get(*index);
-                Ok(value.ok_or_else(StatementError::other_plan)?.clone())
+    /// The new value of a column. None: NULL.
+    fn assigned(
+        &self,
+        Assignment { column, value }: &Assignment,
+        (settings, loaded): (&Settings, &Loaded),
+    ) -> Result<Option<Value>, Failure> {
+        match value {
+            // It is sealed with others, and keeps its value.
+            Expression::Column(index) if self.is(*column, *index) => {
+                Ok(self.value(*index)?.clone())
             }
+            Expression::Value(source, _) if loaded.schema.is_member(*column) => Ok(grouped::value(
+                source,
+                *column,
+                self.values,
+                (settings, loaded),
+            )?),
+            value => {
+                let logical = loaded.schema.column(*column).logical;
+                let number = self.number(value, logical)?;
+                Ok(number.map(|number| number.assigned(logical)).transpose()?)
+            }
+        }
+    }
+
+    /// Whether a value that was read is that of a column.
+    fn is(&self, column: ColumnId, index: usize) -> bool {
+        let read = self.modify.current.get(index);
+        read.and_then(|own| own.sealed()) == Some(column)
+    }
+
+    fn value(&self, index: usize) -> Result<&Option<Value>, StatementError> {
+        self.row.get(index).ok_or_else(StatementError::other_plan)
+    }
+
+    /// The value of an expression for a column of a type. None: NULL.
+    fn number(
+        &self,
+        expression: &Expression,
+        logical: LogicalType,
+    ) -> Result<Option<Number>, Failure> {
+        match expression {
+            Expression::Column(index) => match self.value(*index)? {
+                None => Ok(None),
+                Some(value) => {
+                    let number = Number::of_value(value);
+                    Ok(Some(number.ok_or_else(StatementError::other_plan)?))
+                }
+            },
             Expression::Value(source, _) => self.constant(source),
             Expression::Binary(
                 operator @ (BinaryOperator::Add | BinaryOperator::Subtract),
                 left,
                 right,
             ) => {
-                let both = (self.number(left)?, self.number(right)?);
+                let both = (self.number(left, logical)?, self.number(right, logical)?);
                 let (Some(left), Some(right)) = both else {
                     return Ok(None);
                 };
                 let subtracts = *operator == BinaryOperator::Subtract;
-                Ok(Some(left.with(&right, subtracts, self.logical)?))
+                Ok(Some(left.with(&right, subtracts, logical)?))
             }
             _ => Err(StatementError::other_plan().into()),
         }

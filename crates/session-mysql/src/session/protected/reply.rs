@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use session_core::StatementError;
 use session_core::plans::TextPlan;
+use session_core::{OpenedGroup, StatementError};
 use sql_plan::{Output, Plan};
 use wire_mysql::answer::{self, ErrorPacket, OkPacket};
 use wire_mysql::capabilities::Status;
@@ -207,8 +207,16 @@ impl Reply {
             packet::write_bytes(payload, &mut self.sequence, out);
             return Ok(());
         }
-        let open = |output: &Output, bytes: &[u8]| {
-            sealed(output).map(|id| Opened::new(&self.plan.loaded, id, bytes, self.results))
+        let mut together = OpenedGroup::default();
+        let mut open = |output: &Output, bytes: &[u8]| {
+            let id = sealed(output)?;
+            let loaded = &self.plan.loaded;
+            Some(Opened::in_row(
+                loaded,
+                (id, bytes),
+                self.results,
+                &mut together,
+            ))
         };
         if self.bindings.is_none() {
             let row = TextRow::read(payload, self.types.len())?;
@@ -217,7 +225,7 @@ impl Reply {
                 match value.and_then(|bytes| open(output, bytes)) {
                     Some(opened) => {
                         let opened = opened.map_err(|error| refusal(&error))?;
-                        write_text(Some(opened.text()), &mut texts);
+                        write_text(opened.as_ref().map(Opened::text), &mut texts);
                     }
                     None => write_text(value, &mut texts),
                 }
@@ -237,7 +245,10 @@ impl Reply {
             });
         }
         let shown = values.iter().zip(&opened);
-        let shown = shown.map(|(value, opened)| opened.as_ref().map_or(*value, Opened::binary));
+        let shown = shown.map(|(value, opened)| match opened {
+            None => *value,
+            Some(opened) => opened.as_ref().map_or(Value::Null, Opened::binary),
+        });
         packet::write(&mut self.sequence, out, |out| write_binary(shown, out));
         Ok(())
     }

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use session_core::StatementError;
 use session_core::plans::TextPlan;
-use sql_plan::{ColumnId, Effects, FinisherTables, Form, Hole, Plan, Source, Translated, Use};
+use sql_plan::{
+    ColumnId, Effects, FinisherTables, Form, Hole, Plan, Purpose, Source, Translated, Use,
+};
 use sql_rewrite::mysql::shown::Described;
-use sqlstate::SqlState;
 use wire_mysql::command::LongData;
 use wire_mysql::execute::{Execute, Head, NO_CURSOR, ParameterType, write};
 use wire_mysql::value::{FieldType, Value};
 
-use super::fill::{Bound, Made, Values, literal, parameter};
+use super::fill::{Bound, Made, Values, grouped, literal, parameter};
 use super::settings::Settings;
 use crate::refusal::Refusal;
 use wire_mysql::Malformed;
@@ -280,10 +281,10 @@ impl Bindings {
         (plan, translated, slots): (&TextPlan, &Translated, &[usize]),
         (settings, made): (&Settings, Made<'_>),
     ) -> Result<Result<Vec<(ParameterType, Filled<'_>)>, StatementError>, Refusal> {
-        let (types, values) = self.values()?;
+        let given = self.values()?;
         let filled = slots.iter().map(|slot| {
             let hole = &translated.holes[*slot];
-            fill(hole, (&types, &values), (settings, plan), made)
+            fill(hole, &given, (settings, plan), made)
         });
         Ok(filled.collect())
     }
@@ -337,23 +338,14 @@ const OF_SEALED: ParameterType = ParameterType {
 
 fn fill<'a>(
     hole: &Hole,
-    (types, values): (&[ParameterType], &[Value<'a>]),
+    values: &Values<'a>,
     (settings, plan): (&Settings, &TextPlan),
     made: Made<'_>,
 ) -> Result<(ParameterType, Filled<'a>), StatementError> {
     if let (Form::Sealed(..), Some(sealed)) = (hole.form, made.find(&hole.source)) {
         return Ok((OF_SEALED, Filled::Sealed(sealed)));
     }
-    let bound = |number: usize| {
-        let both = types.get(number).zip(values.get(number));
-        let both = both.map(|(kind, value)| Bound {
-            kind: *kind,
-            value: *value,
-        });
-        both.ok_or_else(|| {
-            StatementError::statement(SqlState::SYNTAX_ERROR, "a parameter has no value")
-        })
-    };
+    let bound = |number: usize| Bound::find(values, number);
     match (&hole.source, hole.form) {
         (Source::Parameter(number), Form::Plain) => {
             let bound = bound(*number)?;
@@ -365,6 +357,20 @@ fn fill<'a>(
             match sealed {
                 None if is_never_null(plan, column) => Err(null_is_ignored(plan, column)),
                 sealed => Ok((OF_SEALED, Filled::Sealed(sealed))),
+            }
+        }
+        (Source::Members(members), Form::Sealed(holder, Purpose::Store)) => {
+            let sealed = grouped::members(members, holder, values, (settings, &plan.loaded))?;
+            // It is NULL for a member that must not be.
+            let group = plan
+                .loaded
+                .schema
+                .group_of(holder)
+                .filter(|_| sealed.is_none());
+            let mut lacking = group.into_iter().flat_map(|group| &group.members);
+            match lacking.find(|column| is_never_null(plan, **column)) {
+                Some(column) => Err(null_is_ignored(plan, *column)),
+                None => Ok((OF_SEALED, Filled::Sealed(sealed))),
             }
         }
         _ => Ok((OF_SEALED, Filled::Sealed(literal(hole, &plan.loaded)?))),

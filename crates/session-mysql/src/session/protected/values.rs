@@ -2,7 +2,7 @@
 
 use column_value::civil::{self, DAY_US, Date};
 use column_value::{LogicalType, Value};
-use session_core::{Fault, Loaded, StatementError};
+use session_core::{Fault, Loaded, OpenedGroup, StatementError};
 use sql_plan::ColumnId;
 use sqlstate::SqlState;
 use wire_mysql::value::{DateTime, Value as WireValue};
@@ -19,26 +19,25 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// Opens the sealed value of a column.
+    /// Opens the sealed value of a column of a row, of which `opened` has what was sealed together
+    /// and opened last. None: it is NULL, among values that were sealed together.
     ///
     /// # Errors
     /// It does not open.
-    pub(super) fn new(
+    pub(super) fn in_row(
         loaded: &Loaded,
-        column: ColumnId,
-        sealed: &[u8],
+        (column, sealed): (ColumnId, &[u8]),
         results: Results,
-    ) -> Result<Self, StatementError> {
+        opened: &mut OpenedGroup,
+    ) -> Result<Option<Self>, StatementError> {
         let own = loaded.schema.column(column);
         let unopened = || StatementError::unopened(own);
-        let value = loaded.sealer.open(column, sealed).ok().flatten();
-        let value = value.ok_or_else(unopened)?;
-        Self::with(
-            value,
-            own.logical,
-            results,
-            (unopened, || unwritten(loaded, column)),
-        )
+        let value = loaded.sealer.open_in_row(column, sealed, opened);
+        let value = value.map_err(|_| unopened())?;
+        let unwritten = || unwritten(loaded, column);
+        value
+            .map(|value| Self::with(value, own.logical, results, (unopened, unwritten)))
+            .transpose()
     }
 
     /// A value that the proxy has computed.

@@ -46,6 +46,7 @@ impl Analysis<'_> {
                 return Err(unsupported("an assignment to what is no column of a table"));
             };
             self.write_joined(&table)?;
+            self.refuse_members(resolved.sealed)?;
             let assigned = self.assign(value, resolved.sealed, &scope);
             assigned.map_err(|refusal| match (resolved.sealed, &refusal.hint) {
                 (Some(_), None) => refusal.with_hint(

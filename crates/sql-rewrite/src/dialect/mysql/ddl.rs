@@ -15,6 +15,7 @@ use crate::{Effects, Mode, Piece, Plan, ProtectedColumn, Refusal, Schema, Templa
 use sql_plan::{refuse, unsupported};
 
 mod columns;
+mod grouped;
 mod guards;
 mod keys;
 mod tokens;
@@ -68,6 +69,7 @@ fn of_create(create: &CreateTable, schema: &Schema, own: MySql) -> Result<Plan, 
         .with_hint("Foreign keys between protected and other tables are not supported yet."));
     }
     let mut create = create.clone();
+    let grouped = grouped::Members::of(&create, &rules);
     for rule in &rules {
         let column = create.columns.iter_mut();
         let mut column = column.filter(|column| names::fold(&column.name) == rule.column);
@@ -78,10 +80,11 @@ fn of_create(create: &CreateTable, schema: &Schema, own: MySql) -> Result<Plan, 
             )));
         };
         seal(column, rule, schema)?;
+        grouped.place(column, rule, schema)?;
     }
     let written = guards::written_by_keys(create.constraints.iter());
     let guarded = rules.iter().filter(|rule| !written.contains(&rule.column));
-    let condition = guards::condition(guarded.copied());
+    let condition = guards::condition(guarded.copied(), |rule| grouped.of_rule(rule), schema);
     check_parts(&create, &rules, &database, schema, own)?;
     tokens::shorten_keys(&mut create, &rules);
     let mut text = create.to_string();

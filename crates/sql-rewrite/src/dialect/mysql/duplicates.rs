@@ -23,7 +23,7 @@ impl Analysis<'_> {
     /// one.
     pub fn on_duplicate(
         &mut self,
-        assignments: &mut [Assignment],
+        assignments: &mut Vec<Assignment>,
         (table, given): (Option<&Table>, &[ObjectName]),
         relation: &Relation,
         outer: Option<&Scope>,
@@ -37,6 +37,12 @@ impl Analysis<'_> {
             let table = table?;
             table.columns[table.position(name)?].protected
         };
+        // What is sealed together is given by the column that has it.
+        let is_given = |id: ColumnId| {
+            let holder = self.schema.holder_of(id);
+            holder.is_some_and(|own| given.contains(&self.column(own).column))
+        };
+        let whole = self.whole_groups(assignments, table, &is_given)?;
         let mut missing: Option<ColumnId> = None;
         each(assignments, |value| {
             let Some(column) = proposed(value).cloned() else {
@@ -44,9 +50,7 @@ impl Analysis<'_> {
             };
             let name = names::fold(&column);
             let needed = protected(&name).filter(|id| self.column(*id).not_null);
-            if let Some(id) = needed.filter(|_| !given.contains(&name)) {
-                missing = Some(id);
-            }
+            missing = needed.filter(|id| !is_given(*id)).or(missing);
             *value = Expr::CompoundIdentifier(vec![Ident::new(PROPOSED), column]);
         });
         if let Some(id) = missing {
@@ -63,7 +67,8 @@ impl Analysis<'_> {
         };
         let around = Scope::of(vec![proposed], outer, dialect);
         let scope = Scope::of(vec![relation.clone()], Some(&around), dialect);
-        self.assignments(assignments, table, &scope)?;
+        self.all_assignments(assignments, table, &scope)?;
+        assignments.extend(whole);
         each(assignments, |value| {
             if let Expr::CompoundIdentifier(parts) = value
                 && let [relation, column] = &parts[..]
@@ -73,6 +78,74 @@ impl Analysis<'_> {
             }
         });
         Ok(())
+    }
+}
+
+impl Analysis<'_> {
+    /// Takes the assignments of groups that are to have all that the row would have had, and gives
+    /// those of the columns that the server has for them.
+    fn whole_groups(
+        &self,
+        assignments: &mut Vec<Assignment>,
+        table: Option<&Table>,
+        is_given: &dyn Fn(ColumnId) -> bool,
+    ) -> Result<Vec<Assignment>, Refusal> {
+        let Some(table) = table.filter(|table| self.schema.has_groups(table)) else {
+            return Ok(Vec::new());
+        };
+        let mut targets = Vec::new();
+        for assignment in assignments.iter() {
+            let member = self.assigned_member(assignment, table)?;
+            let named = proposed(&assignment.value).map(names::fold);
+            let is_own = |id: &ColumnId| named.as_ref() == Some(&self.column(*id).column);
+            targets.push((member, member.as_ref().is_some_and(is_own)));
+        }
+        let mut whole = Vec::new();
+        for group in &self.schema.catalogue.groups {
+            let is_taken = |id: &ColumnId| targets.contains(&(Some(*id), true));
+            let is_twice = |id: &ColumnId| {
+                let same = targets.iter().filter(|(target, _)| *target == Some(*id));
+                same.count() > 1
+            };
+            let members = &group.members;
+            let Some(holder) = group.holder() else {
+                continue;
+            };
+            if !members.iter().all(is_taken) || members.iter().any(is_twice) || !is_given(holder) {
+                continue;
+            }
+            let mut own = targets.iter();
+            assignments.retain(|_| {
+                let target = own.next().and_then(|(target, _)| *target);
+                !target.is_some_and(|target| members.contains(&target))
+            });
+            targets.retain(|(target, _)| !target.is_some_and(|own| members.contains(&own)));
+            whole.extend([Some(holder), group.last()].into_iter().flatten());
+        }
+        let uses_one = assignments.iter().zip(&targets);
+        let mut uses_one = uses_one.filter(|(own, _)| proposed(&own.value).is_some());
+        if let Some((_, (Some(member), _))) = uses_one.find(|(_, (target, _))| target.is_some()) {
+            return Err(self.not_all_proposed(*member));
+        }
+        let whole = whole.into_iter().map(|id| {
+            let name = self.dialect().quote(&self.column(id).column);
+            Assignment {
+                target: AssignmentTarget::ColumnName(vec![name.clone()].into()),
+                value: call(name),
+            }
+        });
+        Ok(whole.collect())
+    }
+
+    fn not_all_proposed(&self, member: ColumnId) -> Refusal {
+        unsupported(&format!(
+            "VALUES() for protected column {}, and not for all that it is sealed with,",
+            self.title(member)
+        ))
+        .with_hint(
+            "Give the INSERT a value for it, and assign each column of its group VALUES() of \
+             itself, or a constant or parameter to each.",
+        )
     }
 }
 

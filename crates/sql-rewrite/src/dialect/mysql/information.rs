@@ -11,7 +11,7 @@ use column_value::{Collation, LogicalType};
 use super::MySql;
 use super::lexer::{self, Kind, Lexeme};
 use super::shown::{is_symbol, shown_type};
-use crate::{Form, Hole, Piece, Schema, Source, Template, Translated};
+use crate::{Form, Hole, Piece, ProtectedColumn, Schema, Source, Template, Translated};
 
 /// Columns of `information_schema.columns` on both servers.
 const COLUMNS: [&str; 21] = [
@@ -54,6 +54,8 @@ const CONSTRAINTS: [&str; 6] = [
     "TABLE_NAME",
     "CONSTRAINT_TYPE",
 ];
+/// MariaDB from this version on writes a default as it stands in SQL.
+const DEFAULTS_IN_WORDS: u32 = 100_207;
 const MARIADB_KNOWN: u32 = 100_510;
 /// MySQL from this version on tells whether a constraint is enforced.
 const MYSQL_ENFORCES: u32 = 80_016;
@@ -306,6 +308,27 @@ fn declared(
     shown
 }
 
+/// What is answered where columns are sealed together: the server does not know whether one of them
+/// is NOT NULL.
+const OF_GROUPS: [&str; 2] = ["IS_NULLABLE", "COLUMN_DEFAULT"];
+
+/// Whether a column may be NULL, as its rule says.
+fn null_of(rule: &ProtectedColumn, own: MySql) -> [(&'static str, String); 2] {
+    let (nullable, default) = match (rule.form.group, rule.not_null) {
+        (None, _) => ("IS_NULLABLE", "COLUMN_DEFAULT"),
+        (Some(_), true) => ("'NO'", "NULL"),
+        // MariaDB tells it from a column without a default.
+        (Some(_), false) if own.is_mariadb && own.version >= DEFAULTS_IN_WORDS => {
+            ("'YES'", "'NULL'")
+        }
+        (Some(_), false) => ("'YES'", "NULL"),
+    };
+    [
+        (OF_GROUPS[0], nullable.to_owned()),
+        (OF_GROUPS[1], default.to_owned()),
+    ]
+}
+
 type Declared = BTreeMap<&'static str, String>;
 
 /// Bytes of a letter in the character set of a collation.
@@ -331,8 +354,15 @@ const OF_TYPES: [&str; 9] = [
     "COLUMN_TYPE",
 ];
 
-/// `information_schema.columns` with the declared types. None: a collation is none.
-fn types(found: &[Lexeme], text: &str, schema: &Schema, own: MySql) -> Option<String> {
+/// What is shown of protected columns: by the name of a column of the answer, each value and the
+/// keys of those that have it; and the keys of all.
+type Shown = (
+    BTreeMap<&'static str, BTreeMap<String, Vec<String>>>,
+    Vec<String>,
+);
+
+/// What the rules say. None: a collation is none.
+fn shown_of_rules(schema: &Schema, own: MySql) -> Option<Shown> {
     let mut keys = Vec::new();
     let mut values: BTreeMap<&str, BTreeMap<String, Vec<String>>> = BTreeMap::new();
     for rule in &schema.protected {
@@ -344,12 +374,22 @@ fn types(found: &[Lexeme], text: &str, schema: &Schema, own: MySql) -> Option<St
             return None;
         }
         let key = quoted_hex(&[&rule.schema, &rule.table, &rule.column]);
-        for (name, value) in declared((rule.logical, schema.is_long(rule.id)), collation, own) {
+        let mut shown = declared((rule.logical, schema.is_long(rule.id)), collation, own);
+        if !schema.catalogue.groups.is_empty() {
+            shown.extend(null_of(rule, own));
+        }
+        for (name, value) in shown {
             let of_name = values.entry(name).or_default();
             of_name.entry(value).or_default().push(key.clone());
         }
         keys.push(key);
     }
+    Some((values, keys))
+}
+
+/// `information_schema.columns` with the declared types. None: a collation is none.
+fn types(found: &[Lexeme], text: &str, schema: &Schema, own: MySql) -> Option<String> {
+    let (values, keys) = shown_of_rules(schema, own)?;
     let key = "HEX(CONCAT(TABLE_SCHEMA, '.', TABLE_NAME, '.', LOWER(COLUMN_NAME)))";
     let is_sealed = "DATA_TYPE IN ('varbinary', 'mediumblob', 'longblob')";
     let mut query = String::from("(SELECT ");
@@ -365,7 +405,8 @@ fn types(found: &[Lexeme], text: &str, schema: &Schema, own: MySql) -> Option<St
         if index > 0 {
             query.push_str(", ");
         }
-        match OF_TYPES.contains(name) && !keys.is_empty() {
+        let is_changed = OF_TYPES.contains(name) || values.contains_key(name);
+        match is_changed && !keys.is_empty() {
             false => query.push_str(name),
             true => {
                 // A mixed type would become a decimal number.

@@ -7,7 +7,10 @@ use semantics_mysql::{Given, bound, matched, stored_within};
 use sql_plan::{refuse, unsupported};
 use sqlstate::SqlState;
 
-use crate::{Form, Literal, Plan, ProtectedColumn, Purpose, Refusal, Schema, Source};
+use crate::{
+    Assignment, ColumnId, Expression, Form, Literal, Plan, ProtectedColumn, Purpose,
+    ReadModifyWrite, Refusal, Schema, Source,
+};
 
 /// Lets a plan through whose sealed constants mean the same for their columns as for the server.
 ///
@@ -16,45 +19,70 @@ use crate::{Form, Literal, Plan, ProtectedColumn, Purpose, Refusal, Schema, Sour
 pub(crate) fn check(plan: &Plan, schema: &Schema) -> Result<(), Refusal> {
     let parts = match plan {
         Plan::One(translated, _) => vec![translated],
-        Plan::ReadModifyWrite(modify) => vec![&modify.read, &modify.write],
+        Plan::ReadModifyWrite(modify) => {
+            check_computed(modify, schema)?;
+            vec![&modify.read, &modify.write]
+        }
         Plan::Finish(finish) => vec![&finish.fetch],
         _ => return Ok(()),
     };
-    parts
-        .iter()
-        .flat_map(|part| &part.holes)
-        .try_for_each(|hole| {
-            let (id, purpose) = match hole.form {
-                Form::Plain => return Ok(()),
-                Form::Sealed(id, purpose) => (id, purpose),
-                Form::SealedArray(..) => return Err(unsupported("an array of sealed values")),
-            };
-            let column = schema.column(id);
-            let given = match &hole.source {
-                Source::Parameter(_) | Source::Literal(Literal::Null) => return Ok(()),
-                // What the proxy computes, and what the server has given.
-                Source::Computed(_) | Source::Locator(_) => return Ok(()),
-                Source::Literal(Literal::Number(digits)) => Given::Number(digits),
-                Source::Literal(Literal::Text(text)) => Given::Text(text),
-                Source::Literal(Literal::Bytes(bytes)) if column.logical == LogicalType::Bytes => {
-                    Given::Bytes(bytes)
-                }
-                _ => return Err(other_kind(column)),
-            };
-            let read = match purpose {
-                Purpose::Store => {
-                    let size_max = schema.text_size_max(id);
-                    stored_within(given, column.logical, size_max).map(drop)
-                }
-                Purpose::Match | Purpose::MatchEnd if column.form.tokens.is_some() => {
-                    semantics_mysql::matched_by_collation(given).map(drop)
-                }
-                Purpose::MatchEnd => return Err(other_kind(column)),
-                Purpose::Match => matched(given, column.logical).map(drop),
-                Purpose::Bound => bound(given, column.logical).map(drop),
-            };
-            read.map_err(|error| refusal(column, error))
-        })
+    let mut holes = parts.iter().flat_map(|part| &part.holes);
+    holes.try_for_each(|hole| match (hole.form, &hole.source) {
+        (Form::Plain, _) => Ok(()),
+        (Form::Sealed(holder, Purpose::Store), Source::Members(members)) => {
+            let group = schema.group_of(holder);
+            let columns = group.map_or(&[][..], |group| &group.members);
+            let mut members = members.iter().zip(columns);
+            members
+                .try_for_each(|(source, id)| check_constant(source, (*id, Purpose::Store), schema))
+        }
+        (Form::Sealed(id, purpose), source) => check_constant(source, (id, purpose), schema),
+        (Form::SealedArray(..), _) => Err(unsupported("an array of sealed values")),
+    })
+}
+
+/// Constants among what is computed for columns that are sealed together: they are stored as they
+/// are, and the others are parts of numbers.
+fn check_computed(modify: &ReadModifyWrite, schema: &Schema) -> Result<(), Refusal> {
+    let mut assignments = modify.assignments.iter();
+    assignments.try_for_each(|Assignment { column, value }| match value {
+        Expression::Value(source, _) if schema.is_member(*column) => {
+            check_constant(source, (*column, Purpose::Store), schema)
+        }
+        _ => Ok(()),
+    })
+}
+
+fn check_constant(
+    source: &Source,
+    (id, purpose): (ColumnId, Purpose),
+    schema: &Schema,
+) -> Result<(), Refusal> {
+    let column = schema.column(id);
+    let given = match source {
+        Source::Parameter(_) | Source::Literal(Literal::Null) => return Ok(()),
+        // What the proxy computes, and what the server has given.
+        Source::Computed(_) | Source::Locator(_) => return Ok(()),
+        Source::Literal(Literal::Number(digits)) => Given::Number(digits),
+        Source::Literal(Literal::Text(text)) => Given::Text(text),
+        Source::Literal(Literal::Bytes(bytes)) if column.logical == LogicalType::Bytes => {
+            Given::Bytes(bytes)
+        }
+        _ => return Err(other_kind(column)),
+    };
+    let read = match purpose {
+        Purpose::Store => {
+            let size_max = schema.text_size_max(id);
+            stored_within(given, column.logical, size_max).map(drop)
+        }
+        Purpose::Match | Purpose::MatchEnd if column.form.tokens.is_some() => {
+            semantics_mysql::matched_by_collation(given).map(drop)
+        }
+        Purpose::MatchEnd => return Err(other_kind(column)),
+        Purpose::Match => matched(given, column.logical).map(drop),
+        Purpose::Bound => bound(given, column.logical).map(drop),
+    };
+    read.map_err(|error| refusal(column, error))
 }
 
 fn refusal(column: &ProtectedColumn, error: ValueError) -> Refusal {

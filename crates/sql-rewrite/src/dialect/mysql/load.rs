@@ -337,6 +337,13 @@ impl Builder<'_> {
             .position(name)
             .map(|index| &self.table.columns[index]);
         let id = own.and_then(|own| own.protected);
+        if let Some(id) = id.filter(|id| self.schema.is_member(*id)) {
+            return Err(unsupported(&format!(
+                "LOAD DATA into protected column {}, which is sealed with others,",
+                self.schema.column(id).column
+            ))
+            .with_hint("Insert the rows by INSERT."));
+        }
         match id.filter(|id| self.schema.column(*id).is_checked()) {
             None => Ok(id),
             Some(_) => Err(unsupported(

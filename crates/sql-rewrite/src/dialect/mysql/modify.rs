@@ -15,7 +15,7 @@ use sqlparser::ast::{
 };
 
 use crate::analysis::{Analysis, Constant, Scope, output_list, template};
-use crate::increment::{part_assignments, written_table};
+use crate::increment::{computed_holes, part_assignments, written_table};
 use crate::{
     Assignment, BinaryOperator, ColumnId, Current, Effects, Expression, Form, Plan, Purpose,
     ReadModifyWrite, Refusal, Schema, Source, Table, Translated, guard, walk,
@@ -66,15 +66,22 @@ fn modify(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite, R
     let renamed = alias.as_ref().map(|alias| dialect.alias(&alias.name));
     let name = renamed.clone().unwrap_or_else(|| table.name.clone());
     let scope = Scope::of_table(table, renamed, analysis.schema);
-    let (kept, computed) = part_assignments(update, table, analysis, &scope)?;
+    let (kept, mut computed) = part_assignments(update, table, analysis, &scope)?;
+    analysis.complete_groups(&mut computed, &name)?;
     check_order(update, analysis)?;
     let mut columns = Vec::new();
     let mut assignments = Vec::new();
     for (column, _, value) in &computed {
-        check_target(*column, analysis)?;
+        let value = match analysis.schema.is_member(*column) {
+            true => member(value, (table, *column), analysis, &mut columns)?,
+            false => {
+                check_target(*column, analysis)?;
+                lower(value, (table, *column), analysis, &mut columns)?
+            }
+        };
         assignments.push(Assignment {
             column: *column,
-            value: lower(value, (table, *column), analysis, &mut columns)?,
+            value,
         });
     }
     if columns.is_empty() {
@@ -86,15 +93,9 @@ fn modify(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite, R
     check_key(&read, table, &columns, analysis)?;
     let mut write = update.clone();
     write.assignments = kept;
-    for (number, (column, target, _)) in computed.into_iter().enumerate() {
-        write.assignments.push(sqlparser::ast::Assignment {
-            target,
-            value: analysis.hole(
-                Source::Computed(number),
-                Form::Sealed(column, Purpose::Store),
-            ),
-        });
-    }
+    write
+        .assignments
+        .extend(computed_holes(&computed, analysis));
     analysis.update(&mut write, None)?;
     if_unchanged(&mut write, &name, &columns, analysis);
     let translated = |statement: &mut Statement, outputs, analysis: &Analysis| {
@@ -193,6 +194,43 @@ fn check_target(column: ColumnId, analysis: &Analysis) -> Result<(), Refusal> {
     }
 }
 
+/// The new value of a column that is sealed with others: a constant or parameter, what it has, or
+/// what is computed for a number.
+fn member(
+    value: &Expr,
+    (table, target): (&Table, ColumnId),
+    analysis: &mut Analysis,
+    columns: &mut Vec<ColumnId>,
+) -> Result<Expression, Refusal> {
+    if column_of(value, table, analysis) == Some(target) {
+        return Ok(Expression::Column(place(target, columns)));
+    }
+    if Constant::of(value)?.is_none() {
+        check_target(target, analysis)?;
+    }
+    lower(value, (table, target), analysis, columns)
+}
+
+/// The place of a column among those that are read.
+fn place(column: ColumnId, columns: &mut Vec<ColumnId>) -> usize {
+    let known = columns.iter().position(|own| *own == column);
+    known.unwrap_or_else(|| {
+        columns.push(column);
+        columns.len() - 1
+    })
+}
+
+/// The protected column that an expression names.
+fn column_of(value: &Expr, table: &Table, analysis: &Analysis) -> Option<ColumnId> {
+    let name = match value {
+        Expr::Nested(inner) => return column_of(inner, table, analysis),
+        Expr::Identifier(name) => name,
+        Expr::CompoundIdentifier(parts) => parts.last()?,
+        _ => return None,
+    };
+    table.columns[table.position(&analysis.dialect().fold(name))?].protected
+}
+
 /// Sums and differences of protected numbers of the row, constants and parameters.
 fn lower(
     value: &Expr,
@@ -212,7 +250,7 @@ fn lower(
         analysis.parameters.note_type(&constant.source, logical);
         return Ok(Expression::Value(constant.source, logical));
     }
-    let name = match value {
+    match value {
         Expr::Nested(inner) => return lower(inner, (table, target), analysis, columns),
         Expr::BinaryOp { left, op, right } => {
             let operator = match op {
@@ -228,19 +266,12 @@ fn lower(
                 Box::new(right),
             ));
         }
-        Expr::Identifier(name) => name,
-        Expr::CompoundIdentifier(parts) => parts.last().ok_or_else(other_value)?,
-        _ => return Err(other_value()),
-    };
-    let index = table.position(&analysis.dialect().fold(name));
-    let column = index.and_then(|index| table.columns[index].protected);
+        _ => {}
+    }
+    let column = column_of(value, table, analysis);
     let column = column.filter(|column| is_exact(analysis.column(*column).logical));
     let column = column.ok_or_else(other_value)?;
-    let known = columns.iter().position(|own| *own == column);
-    Ok(Expression::Column(known.unwrap_or_else(|| {
-        columns.push(column);
-        columns.len() - 1
-    })))
+    Ok(Expression::Column(place(column, columns)))
 }
 
 fn other_value() -> Refusal {
@@ -379,16 +410,23 @@ fn mentions(condition: &Expr, table: &Table, columns: &[ColumnId], analysis: &An
     found.is_break()
 }
 
-/// Adds the condition that the row still has the values that were read.
+/// Adds the condition that the row still has the values that were read. The server has one for all
+/// columns that are sealed together.
 fn if_unchanged(update: &mut Update, name: &str, columns: &[ColumnId], analysis: &mut Analysis) {
     let mut condition = update
         .selection
         .take()
         .map(|condition| Expr::Nested(Box::new(condition)));
+    let mut compared: Vec<ColumnId> = Vec::new();
     for (number, column) in columns.iter().enumerate() {
-        let form = Form::Sealed(*column, Purpose::Match);
+        let holder = analysis.schema.holder_of(*column).unwrap_or(*column);
+        if compared.contains(&holder) {
+            continue;
+        }
+        compared.push(holder);
+        let form = Form::Sealed(holder, Purpose::Match);
         let unchanged = Expr::BinaryOp {
-            left: Box::new(qualified(name, *column, analysis)),
+            left: Box::new(qualified(name, holder, analysis)),
             op: B::Spaceship,
             right: Box::new(analysis.hole(Source::Locator(number), form)),
         };

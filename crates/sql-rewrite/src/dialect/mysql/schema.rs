@@ -2,6 +2,7 @@
 //! answers mean.
 
 mod asked;
+pub(crate) mod groups;
 mod guards;
 mod reach;
 
@@ -15,8 +16,8 @@ use super::MySql;
 use crate::schema::Answer;
 use crate::schema::cells::text;
 use crate::{
-    Column, ColumnChecks, ColumnId, DeclaredColumn, DeclaredKey, Dialect, Mode, ProtectedColumn,
-    RelationKind, Rules, Schema, SchemaError, SealedForm, Table,
+    Column, ColumnChecks, ColumnId, ColumnRule, DeclaredColumn, DeclaredKey, Dialect, Mode,
+    ProtectedColumn, RelationKind, Rules, Schema, SchemaError, SealedForm, Table,
 };
 pub use asked::ASKED;
 
@@ -141,8 +142,6 @@ pub fn check_rules(rules: &Rules) -> Vec<SchemaError> {
                  where their bytes are"
             } else if rule.default.is_some() {
                 "has a default, which is not supported before MySQL yet"
-            } else if rule.group.is_some() {
-                "has a group, which is not supported before MySQL: remove `group`"
             } else {
                 continue;
             };
@@ -181,6 +180,7 @@ pub fn build(rules: &Rules, answers: &[Answer], own: MySql, database: Option<&st
     builder.keys(answer(7), rules);
     builder.json(answer(8));
     builder.rules(rules, &types);
+    builder.form_groups(&types);
     builder.guards(answer(8));
     // No statement goes by rules of which one is no rule.
     let of_rules = check_rules(rules).into_iter();
@@ -298,6 +298,8 @@ impl Builder {
     fn columns(&mut self, answer: &Answer) -> HashMap<(Name, String), String> {
         let mut types = HashMap::new();
         let mut unsupported = Vec::new();
+        // What the account may do with the first column of each table.
+        let mut privileges: HashMap<Name, String> = HashMap::new();
         for row in answer {
             let name = self.name(row);
             let written = text(row, 2);
@@ -315,6 +317,10 @@ impl Builder {
                 unsupported.push(name);
                 continue;
             }
+            let may = privileges
+                .entry(name.clone())
+                .or_insert_with(|| text(row, 8));
+            table.has_column_privileges |= *may != text(row, 8);
             let declared = declared(row, &extra);
             let number = i16::try_from(table.columns.len() + 1).unwrap_or(i16::MAX);
             let columns = &mut self.schema.catalogue.finisher.declared_columns;
@@ -405,60 +411,74 @@ impl Builder {
                 self.schema.tables.insert(name.clone(), table);
             }
             for (column, rule) in columns {
-                let count = self.schema.protected.len();
-                let id = ColumnId(u32::try_from(count).expect("rules are fewer than 2^32"));
-                let form = SealedForm::of(rule);
-                let physical = physical_type(form.layout(rule.logical, rule.mode));
-                if rule.is_binary() {
-                    self.schema.catalogue.binary_texts.push(id);
-                }
                 let found = types.get(&(name.clone(), column.clone()));
-                if may_be_long(rule.logical)
-                    && found.is_some_and(|found| found.eq_ignore_ascii_case("longblob"))
-                {
-                    self.schema.catalogue.long.push(id);
-                }
-                let problem = self.problem(&name, column, physical, found);
-                let checks = || "has checks, which this server cannot have: remove them".to_owned();
-                if let Some(problem) = problem.or((!rule.checks.is_empty()).then(checks)) {
-                    self.schema.unfit.push(SchemaError {
-                        schema: name.0.clone(),
-                        table: name.1.clone(),
-                        column: column.clone(),
-                        problem,
-                        is_own: true,
-                    });
-                }
-                let mut not_null = false;
-                let table = self.schema.tables.get_mut(&name);
-                let known = table.and_then(|table| {
-                    let mut columns = table.columns.iter_mut();
-                    columns.find(|own| own.name == *column)
-                });
-                if let Some(known) = known {
-                    known.protected = Some(id);
-                    not_null = known.not_null;
-                }
-                let own_domain = || format!("column:{}.{}.{column}", name.0, name.1);
-                self.schema.protected.push(ProtectedColumn {
-                    id,
-                    schema: name.0.clone(),
-                    table: name.1.clone(),
-                    column: column.clone(),
-                    logical: rule.logical,
-                    mode: match form.tokens {
-                        Some(_) => Mode::Random,
-                        None => rule.mode,
-                    },
-                    domain: rule.domain.clone().unwrap_or_else(own_domain),
-                    form,
-                    default: None,
-                    draws: None,
-                    not_null,
-                    checks: ColumnChecks::default(),
-                });
+                self.rule(&name, (column, rule), found);
             }
         }
+    }
+
+    /// Adds a column with a rule, which the server has with this type.
+    fn rule(&mut self, name: &Name, (column, rule): (&str, &ColumnRule), found: Option<&String>) {
+        let count = self.schema.protected.len();
+        let id = ColumnId(u32::try_from(count).expect("rules are fewer than 2^32"));
+        let group = rule.group.as_deref();
+        let form = SealedForm {
+            group: group.map(|own| self.schema.group_number((&name.0, &name.1), own)),
+            ..SealedForm::of(rule)
+        };
+        let physical = physical_type(form.layout(rule.logical, rule.mode));
+        if rule.is_binary() {
+            self.schema.catalogue.binary_texts.push(id);
+        }
+        if may_be_long(rule.logical)
+            && group.is_none()
+            && found.is_some_and(|found| found.eq_ignore_ascii_case("longblob"))
+        {
+            self.schema.catalogue.long.push(id);
+        }
+        // What is wrong with members is looked at once all are known.
+        let problem = match group {
+            None => self.problem(name, column, physical, found),
+            Some(_) => None,
+        };
+        let checks = || "has checks, which this server cannot have: remove them".to_owned();
+        if let Some(problem) = problem.or((!rule.checks.is_empty()).then(checks)) {
+            self.schema.unfit.push(SchemaError {
+                schema: name.0.clone(),
+                table: name.1.clone(),
+                column: column.to_owned(),
+                problem,
+                is_own: true,
+            });
+        }
+        let mut not_null = false;
+        let table = self.schema.tables.get_mut(name);
+        let known = table.and_then(|table| {
+            let mut columns = table.columns.iter_mut();
+            columns.find(|own| own.name == column)
+        });
+        if let Some(known) = known {
+            known.protected = Some(id);
+            not_null = known.not_null;
+        }
+        let own_domain = || format!("column:{}.{}.{column}", name.0, name.1);
+        self.schema.protected.push(ProtectedColumn {
+            id,
+            schema: name.0.clone(),
+            table: name.1.clone(),
+            column: column.to_owned(),
+            logical: rule.logical,
+            mode: match form.tokens {
+                Some(_) => Mode::Random,
+                None => rule.mode,
+            },
+            domain: rule.domain.clone().unwrap_or_else(own_domain),
+            form,
+            default: None,
+            draws: None,
+            not_null: form.group.map_or(not_null, |_| rule.not_null),
+            checks: ColumnChecks::default(),
+        });
     }
 
     /// Why a table cannot have its rule.
@@ -503,6 +523,7 @@ impl Builder {
             );
         }
         let is_wide = match physical {
+            groups::NO_ROOM => found.eq_ignore_ascii_case("varbinary(0)"),
             Physical::Varbinary(width) => {
                 let size = found.to_ascii_lowercase();
                 let size = size.strip_prefix("varbinary(");

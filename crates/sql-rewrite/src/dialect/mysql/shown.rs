@@ -47,6 +47,10 @@ struct Declared {
     own_collation: Option<&'static str>,
     /// Whether the server shows `DEFAULT NULL` for the declared type, but not for the sealed one.
     may_lack_default: bool,
+    /// Whether the server never shows it for the declared type.
+    lacks_default: bool,
+    /// Whether a column that is sealed with others is NOT NULL, which the server does not know.
+    not_null: Option<bool>,
 }
 
 /// What a text shows, if it is one of these statements about a table with protected columns. The
@@ -93,6 +97,9 @@ pub fn described(text: &str, schema: &Schema) -> Option<Described> {
                 .map(Collation::name)
                 .filter(|own| collation.is_none_or(|of_table| of_table != own)),
             may_lack_default: !own.is_mariadb && matches!(rule.logical, LogicalType::Varchar(_)),
+            lacks_default: !own.is_mariadb
+                && matches!(rule.logical, LogicalType::Text | LogicalType::Bytes),
+            not_null: rule.form.group.map(|_| rule.not_null),
         })
         .collect();
     (is_known && !columns.is_empty()).then_some(Described {
@@ -229,6 +236,12 @@ impl Described {
         Some((&own.type_text, own.collation.as_deref()))
     }
 
+    /// What `Null` says of a column that is sealed with others. None: the server's own stays.
+    pub fn shown_null(&self, column: &[u8]) -> Option<&'static str> {
+        let not_null = self.column(column)?.not_null?;
+        Some(if not_null { "NO" } else { "YES" })
+    }
+
     /// The text of `CREATE TABLE` with the declared types and without the guard. None: it is not
     /// written as it is expected.
     pub fn create(&self, text: &[u8]) -> Option<Vec<u8>> {
@@ -345,7 +358,18 @@ impl Described {
         } else if let (Some(collation), false) = (collation, self.own.is_mariadb) {
             line.extend_from_slice(format!(" COLLATE {collation}").as_bytes());
         }
-        let has_default = rest.starts_with(b" NOT NULL") || rest.starts_with(b" DEFAULT NULL");
+        let said = [&b" NOT NULL"[..], b" DEFAULT NULL"];
+        let said = said.iter().find(|said| rest.starts_with(said));
+        if let Some(not_null) = own.not_null {
+            line.extend_from_slice(match not_null {
+                true => b" NOT NULL",
+                false if own.lacks_default => b"",
+                false => b" DEFAULT NULL",
+            });
+            line.extend_from_slice(&rest[said.map_or(0, |said| said.len())..]);
+            return Some(line);
+        }
+        let has_default = said.is_some();
         if own.may_lack_default && !has_default {
             line.extend_from_slice(b" DEFAULT NULL");
         }

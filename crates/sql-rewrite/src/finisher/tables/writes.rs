@@ -262,19 +262,31 @@ impl<'s> Target<'s> {
         self.computed.iter().position(|(own, _)| own == target)
     }
 
-    /// The assignments in their order: each reads what was assigned before it.
+    /// The assignments in their order: each reads what was assigned before it. Those of columns
+    /// that are sealed together are one, which reads nothing.
     fn assignments(&self, all: Vec<Assignment>, analysis: &mut Analysis) -> Vec<Assignment> {
-        let own = all.into_iter().map(|one| match self.number(&one.target) {
-            None => one,
-            Some(number) => Assignment {
-                value: analysis.hole(
-                    Source::Computed(number),
-                    Form::Sealed(self.computed[number].1, Purpose::Store),
-                ),
-                target: one.target,
-            },
-        });
-        own.collect()
+        let schema = analysis.schema;
+        let mut hole = |number: usize, target: AssignmentTarget| Assignment {
+            value: analysis.hole(
+                Source::Computed(number),
+                Form::Sealed(self.computed[number].1, Purpose::Store),
+            ),
+            target,
+        };
+        let mut own = Vec::new();
+        for one in all {
+            match self.number(&one.target) {
+                None => own.push(one),
+                Some(number) if schema.is_member(self.computed[number].1) => {}
+                Some(number) => own.push(hole(number, one.target)),
+            }
+        }
+        for (number, (target, id)) in self.computed.iter().enumerate() {
+            if schema.is_member(*id) && schema.holder_of(*id) == Some(*id) {
+                own.push(hole(number, target.clone()));
+            }
+        }
+        own
     }
 
     /// `key = locator AND …`
@@ -377,12 +389,15 @@ fn computed(
     };
     let dialect = schema.dialect;
     let renamed = alias.as_ref().map(|alias| dialect.alias(&alias.name));
+    let relation = renamed.clone().unwrap_or_else(|| table.name.clone());
     let scope = Scope::of(
         vec![Relation::of_table(table, renamed, schema)],
         None,
         dialect,
     );
-    let (kept, computed) = part_assignments(update, table, &Analysis::new(schema), &scope)?;
+    let analysis = Analysis::new(schema);
+    let (kept, mut computed) = part_assignments(update, table, &analysis, &scope)?;
+    analysis.complete_groups(&mut computed, &relation)?;
     if has_query(&kept) {
         return Err(unsupported(
             "a query for a plain column in a write that the finisher evaluates",

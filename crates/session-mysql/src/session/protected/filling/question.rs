@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use session_core::{Loaded, StatementError, wiped};
+use session_core::{Loaded, OpenedGroup, StatementError, wiped};
 use sql_plan::{
     FilledColumn, FilledForm, FilledInsert, FilledTable, FinisherTables, Form, Hole, Source,
     Translated,
@@ -365,6 +365,7 @@ impl<'a> Filler<'a> {
             false => wiped::extend(open, b", ("),
         }
         let mut values = values.skip(before);
+        let mut together = OpenedGroup::default();
         for (place, column) in table.columns.iter().enumerate() {
             if place > 0 {
                 wiped::extend(open, b", ");
@@ -373,9 +374,15 @@ impl<'a> Filler<'a> {
             match (value, column.sealed) {
                 (None, _) => wiped::extend(open, b"NULL"),
                 (Some(sealed), Some(id)) => {
-                    let mut opened = Opened::new(self.loaded, id, sealed, RESULTS)?;
-                    put(&column.form, opened.text(), open)?;
-                    opened.wipe();
+                    let found = (id, sealed);
+                    let opened = Opened::in_row(self.loaded, found, RESULTS, &mut together)?;
+                    match opened {
+                        None => wiped::extend(open, b"NULL"),
+                        Some(mut opened) => {
+                            put(&column.form, opened.text(), open)?;
+                            opened.wipe();
+                        }
+                    }
                 }
                 (Some(value), None) => put(&column.form, value, open)?,
             }

@@ -432,8 +432,11 @@ impl Made<'_> {
         let text = fill::text_with(&self.write.write, |hole| match (&hole.source, hole.form) {
             (Source::Locator(number), _) => given(*number),
             (Source::Computed(number), Form::Sealed(column, Purpose::Store)) => {
-                let value = computed.get(*number).ok_or_else(other)?;
-                self.sealed(column, *value).map(Written::Sealed)
+                let sealed = match self.loaded.schema.is_member(column) {
+                    true => self.sealed_together(column, computed),
+                    false => self.sealed(column, *computed.get(*number).ok_or_else(other)?),
+                };
+                sealed.map(Written::Sealed)
             }
             _ => question::filled(hole, self.asked, self.settings, self.loaded),
         })?;
@@ -442,6 +445,20 @@ impl Made<'_> {
             "SET STATEMENT timestamp = {} FOR {text}",
             self.moment
         ))
+    }
+
+    /// The value of a group, of whose members the finisher tells.
+    fn sealed_together(
+        &self,
+        holder: ColumnId,
+        computed: &[Option<&[u8]>],
+    ) -> Result<Option<Vec<u8>>, StatementError> {
+        fill::grouped::computed(holder, self.loaded, |member| {
+            let mut known = self.write.computed.iter();
+            let place = known.position(|(_, own)| *own == member);
+            let value = place.and_then(|place| computed.get(place));
+            value.copied().ok_or_else(StatementError::other_columns)
+        })
     }
 
     fn sealed(

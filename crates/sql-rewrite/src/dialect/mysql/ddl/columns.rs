@@ -26,9 +26,13 @@ pub(super) fn take(
             return add(column_def, rules, schema);
         }
         AlterTableOperation::DropColumn {
+            column_names,
             drop_behavior: None,
             ..
-        } => {}
+        } => {
+            let dropped = column_names.iter().filter_map(|name| rule_of(name, rules));
+            dropped.into_iter().try_for_each(check_alone)?;
+        }
         AlterTableOperation::ModifyColumn {
             col_name, options, ..
         } => {
@@ -86,6 +90,7 @@ fn add(
         check_options(column.options.iter().map(|own| &own.option), rules)?;
         return Ok(false);
     };
+    check_alone(rule)?;
     let is_filled = |option: &ColumnOption| {
         matches!(option, ColumnOption::NotNull | ColumnOption::PrimaryKey(_))
     };
@@ -99,6 +104,19 @@ fn add(
     }
     seal(column, rule, schema)?;
     Ok(true)
+}
+
+/// Refuses a column whose values are sealed with those of others: the values that are there say how
+/// many these are.
+fn check_alone(rule: &ProtectedColumn) -> Result<(), Refusal> {
+    match rule.form.group {
+        None => Ok(()),
+        Some(_) => Err(refuse(format!(
+            "{}.{} is sealed with other columns of a group, which keeps its members,",
+            rule.table, rule.column
+        ))
+        .with_hint("Make a new table, and copy the rows by INSERT … SELECT.")),
+    }
 }
 
 fn check_options<'c>(

@@ -5,9 +5,9 @@ use sqlparser::ast::{
 };
 
 use super::columns;
-use crate::dialect::mysql::schema::guard_name;
+use crate::dialect::mysql::schema::{groups, guard_name};
 use crate::dialect::mysql::{MySql, names};
-use crate::{ProtectedColumn, Refusal, Schema};
+use crate::{ColumnId, ProtectedColumn, Refusal, Schema};
 use sql_plan::{refuse, unsupported};
 
 /// Columns that the server itself writes when the row changes to which a foreign key refers. No
@@ -29,9 +29,20 @@ fn is_written(key: &ForeignKeyConstraint) -> bool {
         || matches!(key.on_delete, Some(SetNull | SetDefault))
 }
 
-/// What a guard checks. None: it could tell no sealed value from another.
-pub(super) fn condition<'r>(rules: impl Iterator<Item = &'r ProtectedColumn>) -> Option<String> {
-    let held: Vec<String> = rules.filter_map(held).collect();
+/// What a guard checks. None: it could tell no sealed value from another. `members` gives those of
+/// the group of a column, in the order of the table.
+pub(super) fn condition<'r, 'm>(
+    rules: impl Iterator<Item = &'r ProtectedColumn>,
+    members: impl Fn(&ProtectedColumn) -> &'m [ColumnId],
+    schema: &Schema,
+) -> Option<String> {
+    let held = rules.filter_map(|rule| match members(rule) {
+        [] => held(rule),
+        [holder, ..] if *holder == rule.id => Some(held_together(rule, members(rule), schema)),
+        // Their type has no room for a value.
+        _ => None,
+    });
+    let held: Vec<String> = held.collect();
     (!held.is_empty()).then(|| held.join(" AND "))
 }
 
@@ -76,7 +87,11 @@ pub(super) fn behind(
         };
         text += &format!(", DROP {word} {}", names::quote(&guard.name));
     }
-    if let Some(condition) = condition(kept) {
+    let members = |rule: &ProtectedColumn| {
+        let group = schema.group_of(rule.id);
+        group.map_or(&[][..], |group| group.members.as_slice())
+    };
+    if let Some(condition) = condition(kept, members, schema) {
         text += &format!(", ADD CONSTRAINT `{name}` CHECK ({condition})");
     }
     Ok(text)
@@ -137,4 +152,13 @@ fn held(rule: &ProtectedColumn) -> Option<String> {
     Some(format!(
         "({name} IS NULL OR (LENGTH({name}) >= {size} AND LEFT({name}, 1) = X'{start:02X}'))"
     ))
+}
+
+/// The condition that the holder of a group has values that were sealed for all its members.
+fn held_together(rule: &ProtectedColumn, members: &[ColumnId], schema: &Schema) -> String {
+    let layout = groups::layout(members, schema);
+    let ([mode, count], size) = (layout.start, layout.size_min);
+    let name = names::quote(&rule.column);
+    let start = format!("X'{mode:02X}{count:02X}'");
+    format!("({name} IS NULL OR (LENGTH({name}) >= {size} AND LEFT({name}, 2) = {start}))")
 }
