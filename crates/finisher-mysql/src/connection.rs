@@ -23,6 +23,7 @@ use wire_mysql::command::{kind, write_text};
 use wire_mysql::{Capabilities, Malformed, packet};
 use zeroize::{Zeroize, Zeroizing};
 
+use crate::product::Product;
 use input::{Input, InputError};
 
 /// Settings under which tables are made and filled: values are taken as they are, and moments have
@@ -80,15 +81,19 @@ impl Connection {
         })
     }
 
-    /// Opens a connection.
+    /// Opens a connection to a server of a product.
     ///
     /// # Errors
     /// [`Failure::Gone`]: nobody listens there. [`Failure::Last`]: the server refuses it.
-    pub(crate) async fn open(path: &Path, user: &str, password: &str) -> Result<Self, Failure> {
+    pub(crate) async fn open(
+        path: &Path,
+        product: Product,
+        (user, password): (&str, &str),
+    ) -> Result<Self, Failure> {
         let socket = Socket::connect(path).await.map_err(Failure::Gone)?;
         let opened = Self::of(socket);
         let mut connection = opened.ok_or_else(|| unreadable(Malformed))?;
-        connection.log_in(user, password).await?;
+        connection.log_in(product, user, password).await?;
         connection.is_heard = false;
         Ok(connection)
     }
@@ -172,7 +177,7 @@ impl Connection {
         for fills in due.drain(..) {
             let warnings = self.word().await?;
             if fills && warnings > 0 {
-                let message = "the proxy's own MariaDB server would change values of the rows";
+                let message = "the proxy's finisher would change values of the rows";
                 return Err(Failure::Last(broken(message)));
             }
         }
@@ -388,7 +393,7 @@ fn refused(payload: &[u8]) -> StatementError {
     // Its message may have a value.
     let code = error.map_or(0, |error| error.code);
     broken(format!(
-        "the proxy's own MariaDB server does not take the rows of the query: error {code}"
+        "the proxy's finisher does not take the rows of the query: error {code}"
     ))
 }
 
@@ -403,7 +408,7 @@ fn lost(error: InputError, is_heard: bool) -> Failure {
     match error {
         InputError::Socket(error) if !is_heard => Failure::Gone(error),
         InputError::Socket(_) => {
-            Failure::Last(broken("the proxy's own MariaDB server has ended").hint("Try again."))
+            Failure::Last(broken("the proxy's finisher has ended").hint("Try again."))
         }
         InputError::TooLarge(size_max) => too_long(size_max),
         InputError::Malformed => unreadable(Malformed),
@@ -412,6 +417,6 @@ fn lost(error: InputError, is_heard: bool) -> Failure {
 
 fn unreadable(_: Malformed) -> Failure {
     Failure::Last(broken(
-        "the proxy's own MariaDB server answers otherwise than its protocol says",
+        "the proxy's finisher answers otherwise than its protocol says",
     ))
 }

@@ -5,11 +5,13 @@ use std::io;
 use finisher_core::{HostError, broken};
 use session_core::StatementError;
 
+use crate::product::{Product, name_of};
+
 /// Why there is no finisher, or no database in it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FinisherError {
     /// No programs of that series.
-    #[error("MariaDB {} is not installed on the proxy's machine", name_of(*series))]
+    #[error("{} is not installed on the proxy's machine", name_of(*series))]
     NotInstalled { series: u16 },
     /// Temporary tables have files.
     #[error(
@@ -28,33 +30,30 @@ pub(crate) enum FinisherError {
     Connection(io::Error),
 }
 
-/// 10.11 of 1011.
-pub(crate) fn name_of(series: u16) -> String {
-    format!("{}.{}", series / 100, series % 100)
-}
-
 impl FinisherError {
     /// What a client is told. Details of the machine are for the log alone.
-    pub(crate) fn for_client(&self) -> StatementError {
+    pub(crate) fn for_client(&self, product: Product) -> StatementError {
         match self {
             Self::NotInstalled { series } => {
                 let name = name_of(*series);
                 StatementError::unsupported(format!(
-                    "the proxy computes the answer with MariaDB {name}, which is not installed on \
-                     its machine"
+                    "the proxy computes the answer with {name}, which is not installed on its \
+                     machine"
                 ))
                 .hint(format!(
-                    "Install MariaDB {name} there, or name the folder of mariadbd in the proxy's \
-                     configuration."
+                    "Install {name} there, or name the folder of its server's program in the \
+                     proxy's configuration."
                 ))
             }
-            Self::NoMemory => broken("the proxy's own MariaDB server has no folder in memory")
+            Self::NoMemory => broken("the proxy's finisher has no folder in memory")
                 .hint("Name a folder on a tmpfs in the proxy's configuration ([finish] folder)."),
-            Self::Host(error) => error.for_client("MariaDB"),
-            Self::SetUp(_) => broken("the proxy's own MariaDB server cannot be set up")
-                .hint("The proxy's log says why."),
-            Self::Connection(_) => broken("the proxy's own MariaDB server has ended")
-                .hint("Try again: it is started anew."),
+            Self::Host(error) => error.for_client(product.name()),
+            Self::SetUp(_) => {
+                broken("the proxy's finisher cannot be set up").hint("The proxy's log says why.")
+            }
+            Self::Connection(_) => {
+                broken("the proxy's finisher has ended").hint("Try again: it is started anew.")
+            }
         }
     }
 }

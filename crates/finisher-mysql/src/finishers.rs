@@ -10,8 +10,9 @@ use session_core::counters::add;
 use session_mysql::finisher::{FinisherAnswer, FinisherKind, FinisherRequest};
 
 use crate::connection::{Connection, Failure, Kept};
-use crate::error::{FinisherError, name_of};
+use crate::error::FinisherError;
 use crate::options::FinisherOptions;
+use crate::product::{Product, name_of};
 use crate::programs::Programs;
 use crate::server::Server;
 
@@ -33,7 +34,7 @@ impl Finishers {
     /// Finishers that start when they are first needed.
     pub fn new(options: FinisherOptions) -> Self {
         Self(Arc::new(Inner {
-            programs: Programs::new(options.programs.clone()),
+            programs: Programs::new(options.product, options.programs.clone()),
             pool: Pool::new(options.connections_max),
             options: Arc::new(options),
             servers: Mutex::default(),
@@ -46,29 +47,39 @@ impl Finishers {
     pub fn offers(&self, series: u16) -> bool {
         let offers = self.0.programs.find(series).is_some();
         if !offers && self.0.programs.is_missed_anew(series) {
-            let name = name_of(series);
-            tracing::warn!(
-                "the server is of version {name}, and no MariaDB {name} is installed on this \
-                 machine: statements that need the finisher are refused. Install it, or name the \
-                 folder of mariadbd ([finish] programs). There is no finisher before MySQL itself"
-            );
+            let (name, own) = (name_of(series), self.0.options.product);
+            match Product::of(series) {
+                product if product == own => tracing::warn!(
+                    "the server is {name}, and no {name} is installed on this machine: statements \
+                     that need the finisher are refused. Install it, or name the folder of {} \
+                     ([finish] programs)",
+                    product.program()
+                ),
+                _ => tracing::warn!(
+                    "the server is {name}, and the finisher is {}: statements that need the \
+                     finisher are refused",
+                    own.name()
+                ),
+            }
         }
         offers
     }
 
-    /// Tells the log which versions of MariaDB there are programs of.
+    /// Tells the log which versions of its product there are programs of.
     pub fn tell_versions(&self) {
         let all = self.0.programs.all();
+        let product = self.0.options.product;
         if all.is_empty() {
             tracing::warn!(
-                "no mariadbd is found for the finisher: statements that need it are refused. \
-                 Install MariaDB of the server's version, or name the folder of its program \
-                 ([finish] programs)"
+                "no {} is found for the finisher: statements that need it are refused. Install \
+                 {} of the server's version, or name the folder of its program ([finish] programs)",
+                product.program(),
+                product.name()
             );
             return;
         }
         let versions: Vec<String> = all.iter().map(|own| name_of(own.series)).collect();
-        tracing::info!(?versions, "programs of MariaDB for the finisher");
+        tracing::info!(?versions, "programs for the finisher");
     }
 
     /// Answers a question. Waits while as many are being answered as the options allow.
@@ -113,10 +124,12 @@ impl Inner {
     async fn answer(&self, request: &FinisherRequest) -> Result<FinisherAnswer, StatementError> {
         let _place = self.pool.place().await;
         let _busy = Busy::new(&self.counters);
-        let kind = request.kind;
-        let server = self.server(kind).map_err(|error| error.for_client())?;
+        let (kind, product) = (request.kind, self.options.product);
+        let server = self
+            .server(kind)
+            .map_err(|error| error.for_client(product))?;
         let ready = server.see_to(&request.databases).await;
-        ready.map_err(|error| error.for_client())?;
+        ready.map_err(|error| error.for_client(product))?;
         while let Some((_, kept)) = self.pool.take(|(own, _)| *own == kind, |_| true) {
             // One that its server has ended is dropped.
             let Some(mut connection) = kept.resume() else {
@@ -130,7 +143,7 @@ impl Inner {
         }
         self.pool.make_room();
         let opened = server.connect(&request.databases).await;
-        let mut connection = opened.map_err(|error| error.for_client())?;
+        let mut connection = opened.map_err(|error| error.for_client(product))?;
         let answer = connection.answer(request).await;
         self.settle(kind, connection, answer)
     }
@@ -149,7 +162,9 @@ impl Inner {
         }
         answer.map_err(|failure| match failure {
             Failure::Last(error) => error,
-            Failure::Gone(error) => FinisherError::Connection(error).for_client(),
+            Failure::Gone(error) => {
+                FinisherError::Connection(error).for_client(self.options.product)
+            }
         })
     }
 

@@ -1,6 +1,6 @@
-//! The *finisher* before MariaDB: a MariaDB server on the proxy's side that computes answers to
-//! queries from rows that a session has fetched and opened. It is a pure function: tables with
-//! their rows and the client's own text in, rows out.
+//! The *finisher* before MariaDB or MySQL: a server of the same product on the proxy's side that
+//! computes answers to queries from rows that a session has fetched and opened. It is a pure
+//! function: tables with their rows and the client's own text in, rows out.
 //!
 //! - A server is started on the first question for its series (`server`), in a folder of its own in
 //!   memory, and ends with this process however that ends (`finisher-core`).
@@ -26,6 +26,7 @@ mod connection;
 mod error;
 mod finishers;
 mod options;
+mod product;
 mod programs;
 mod server;
 mod walls;
@@ -33,3 +34,4 @@ mod walls;
 pub use finisher_core::FinisherCounters;
 pub use finishers::Finishers;
 pub use options::FinisherOptions;
+pub use product::Product;

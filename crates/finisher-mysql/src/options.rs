@@ -3,10 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::product::Product;
+
 /// Options of [`crate::Finishers`].
 #[derive(Clone, Debug)]
 pub struct FinisherOptions {
-    /// The folder with `mariadbd`. None: it is looked for where packages put it, and in `PATH`.
+    /// Of which product the servers are.
+    pub product: Product,
+    /// The folder with `mariadbd` or `mysqld`. None: it is looked for where packages put it, and in
+    /// `PATH`.
     pub programs: Option<PathBuf>,
     /// The user who runs the server. It does not run as root: a proxy that does must name one here.
     /// None: the proxy's own user.
@@ -26,6 +31,7 @@ pub struct FinisherOptions {
 impl Default for FinisherOptions {
     fn default() -> Self {
         Self {
+            product: Product::MariaDb,
             programs: None,
             run_as: None,
             folder: None,

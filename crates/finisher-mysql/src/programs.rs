@@ -1,4 +1,4 @@
-//! Finds MariaDB's server by its series.
+//! Finds a product's server by its series.
 
 use std::collections::HashSet;
 use std::env;
@@ -6,15 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// The first series with every setting that the server is started with.
-const SERIES_MIN: u16 = 1006;
+use crate::product::Product;
 
-/// A server's program, and the statements that make its own tables.
+/// A server's program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Program {
     pub(crate) server: PathBuf,
-    pub(crate) tables: PathBuf,
-    /// The folder of its messages.
+    /// The folder of its messages; MariaDB's also has the statements that make its own tables.
     pub(crate) messages: PathBuf,
     pub(crate) series: u16,
 }
@@ -22,6 +20,7 @@ pub(crate) struct Program {
 /// Where programs are, and what was found there.
 #[derive(Debug)]
 pub(crate) struct Programs {
+    product: Product,
     folder: Option<PathBuf>,
     found: OnceLock<Vec<Program>>,
     /// Series that were looked for and not found.
@@ -29,8 +28,9 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    pub(crate) fn new(folder: Option<PathBuf>) -> Self {
+    pub(crate) fn new(product: Product, folder: Option<PathBuf>) -> Self {
         Self {
+            product,
             folder,
             found: OnceLock::new(),
             missed: Mutex::default(),
@@ -67,7 +67,7 @@ impl Programs {
         };
         let mut found: Vec<Program> = Vec::new();
         for folder in folders {
-            let own = program(&folder.join("mariadbd"));
+            let own = program(self.product, &folder);
             let is_new = |own: &Program| found.iter().all(|other| other.series != own.series);
             if let Some(own) = own.filter(is_new) {
                 found.push(own);
@@ -77,8 +77,8 @@ impl Programs {
     }
 }
 
-fn program(server: &Path) -> Option<Program> {
-    let server = server.canonicalize().ok()?;
+fn program(product: Product, folder: &Path) -> Option<Program> {
+    let server = folder.join(product.program()).canonicalize().ok()?;
     let said = Command::new(&server)
         .args(["--no-defaults", "--version"])
         .env_clear()
@@ -86,13 +86,12 @@ fn program(server: &Path) -> Option<Program> {
         .stderr(Stdio::null())
         .output()
         .ok()?;
-    let series = series(&String::from_utf8_lossy(&said.stdout))?;
+    let series = series(product, &String::from_utf8_lossy(&said.stdout))?;
     let base = server.parent()?.parent()?;
-    let shares = ["share/mysql", "share/mariadb", "share"];
+    let shares = ["share/mysql", "share/mariadb", "share/mysql-8.0", "share"];
     let mut shares = shares.iter().map(|share| base.join(share));
-    let messages = shares.find(|share| share.join("mysql_system_tables.sql").is_file())?;
-    (series >= SERIES_MIN).then(|| Program {
-        tables: messages.join("mysql_system_tables.sql"),
+    let messages = shares.find(|share| product.is_share(share))?;
+    (series >= product.series_min()).then_some(Program {
         messages,
         server,
         series,
@@ -100,10 +99,12 @@ fn program(server: &Path) -> Option<Program> {
 }
 
 /// The 1011 of `mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu`.
-fn series(said: &str) -> Option<u16> {
+fn series(product: Product, said: &str) -> Option<u16> {
     let (_, version) = said.split_once("Ver ")?;
     let version = version.split(' ').next()?;
-    if !version.contains("MariaDB") {
+    // Packages of MariaDB have a mysqld, too.
+    let is_mariadb = said.contains("MariaDB");
+    if is_mariadb != (product == Product::MariaDb) {
         return None;
     }
     let mut parts = version.split(|sign: char| !sign.is_ascii_digit());
@@ -120,6 +121,16 @@ mod tests {
     fn series_are_read_from_what_the_server_says() {
         for (said, wanted) in [
             (
+                "mysqld  Ver 8.4.3 for Linux on x86_64 (MySQL Community Server - GPL)",
+                Some(804),
+            ),
+            ("/opt/bin/mysqld  Ver 8.0.15 for Linux", Some(800)),
+            ("mysqld  Ver 10.11.19-MariaDB for Linux", None),
+        ] {
+            assert_eq!(series(Product::MySql, said), wanted, "{said}");
+        }
+        for (said, wanted) in [
+            (
                 "mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64",
                 Some(1011),
             ),
@@ -127,14 +138,14 @@ mod tests {
             ("mysqld  Ver 8.0.15 for Linux on x86_64", None),
             ("", None),
         ] {
-            assert_eq!(series(said), wanted, "{said}");
+            assert_eq!(series(Product::MariaDb, said), wanted, "{said}");
         }
     }
 
     #[test]
     fn a_folder_without_programs_has_none() {
         let empty = tempfile::tempdir().expect("a folder");
-        let programs = Programs::new(Some(empty.path().to_owned()));
+        let programs = Programs::new(Product::MariaDb, Some(empty.path().to_owned()));
         assert!(programs.all().is_empty());
         assert!(programs.is_missed_anew(1011) && !programs.is_missed_anew(1011));
     }

@@ -21,6 +21,7 @@ use zeroize::Zeroizing;
 use crate::connection::{Connection, Failure};
 use crate::error::FinisherError;
 use crate::options::FinisherOptions;
+use crate::product::Product;
 use crate::programs::Program;
 use crate::walls;
 
@@ -70,6 +71,7 @@ impl finisher_core::Kept for Running {
 /// How to connect.
 #[derive(Clone, Debug)]
 struct Access {
+    product: Product,
     socket: Arc<Path>,
     password: Arc<Zeroizing<String>>,
     /// How many users of questions were made.
@@ -78,7 +80,7 @@ struct Access {
 
 impl Access {
     async fn connect(&self, user: &str) -> Result<Connection, FinisherError> {
-        let opened = Connection::open(&self.socket, user, &self.password).await;
+        let opened = Connection::open(&self.socket, self.product, (user, &self.password)).await;
         opened.map_err(refused)
     }
 
@@ -86,7 +88,7 @@ impl Access {
     async fn connect_for_questions(&self) -> Result<Connection, FinisherError> {
         let user = walls::user(self.users.fetch_add(1, Ordering::Relaxed));
         let mut owner = self.connect(walls::OWNER).await?;
-        for sql in walls::make_user(&user, &self.password) {
+        for sql in walls::make_user(self.product, &user, &self.password) {
             owner.execute(&sql).await.map_err(refused)?;
         }
         let connection = self.connect(&user).await?;
@@ -170,6 +172,10 @@ impl Server {
 }
 
 impl Shared {
+    fn product(&self) -> Product {
+        Product::of(self.kind.series)
+    }
+
     /// Starts the server, if it does not run, and creates databases.
     async fn make(
         self: &Arc<Self>,
@@ -197,6 +203,7 @@ impl Shared {
         let begun = spawn_blocking(move || shared.begin(&own)).await;
         let (keeper, folder) = begun.map_err(|_| HostError::Late)??;
         let access = Access {
+            product: self.product(),
             socket: folder.join(SOCKET).into(),
             password,
             users: Arc::default(),
@@ -227,10 +234,10 @@ impl Shared {
         if socket.as_os_str().len() > SOCKET_PATH_SIZE_MAX {
             return Err(HostError::LongPath { path: socket }.into());
         }
-        let first = folder.write(FIRST, &walls::first_statements(password))?;
+        let first = folder.write(FIRST, &walls::first_statements(self.product(), password))?;
         let start = Start {
             owner: &owner,
-            command: walls::COMMAND,
+            command: walls::command(self.product()),
             // It has nothing to keep.
             signal: "KILL",
             arguments: walls::arguments(

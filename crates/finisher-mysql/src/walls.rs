@@ -10,12 +10,16 @@
 //! 3. Each connection has a user of its own, who is dropped once it is open: a user without
 //!    privileges sees the threads of the same user in `information_schema`, and there are none.
 
+mod mariadb;
+mod mysql;
+
 use std::ffi::OsString;
 use std::path::Path;
 
 use zeroize::Zeroizing;
 
 use crate::options::FinisherOptions;
+use crate::product::Product;
 use crate::programs::Program;
 
 /// The superuser, who makes databases and accounts.
@@ -25,32 +29,23 @@ pub(crate) const OWNER: &str = "strongroom_owner";
 /// account: those that make databases, and those that were dropped and have not noticed yet.
 const CONNECTIONS_SPARE: usize = 16;
 
-/// The first MariaDB that bounds the temporary tables of a session as a whole: 11.5.
-const SERIES_WITH_SPACE: u16 = 1105;
-
-/// Arguments: the program, the statements that make its tables, the folder of its messages, options
-/// of the server. Its own tables take 0.7 MB; InnoDB's files alone would take 80 MB.
-pub(crate) const COMMAND: &str = r#"
-server=$1
-tables=$2
-messages=$3
-shift 3
-mkdir -p "$folder/data/mysql" "$folder/temporary" "$folder/no-files" &&
-    { echo 'USE mysql;'; cat "$tables"; } | "$server" --no-defaults --bootstrap \
-        --datadir="$folder/data" --tmpdir="$folder/temporary" --lc-messages-dir="$messages" \
-        --skip-innodb --default-storage-engine=Aria --aria-log-file-size=8M \
-        --skip-log-bin --log-warnings=0 >/dev/null &&
-    exec $end_with_keeper "$server" --no-defaults --datadir="$folder/data" \
-        --tmpdir="$folder/temporary" --lc-messages-dir="$messages" \
-        --secure-file-priv="$folder/no-files" --pid-file="$folder/pid" "$@"
-"#;
-
 /// What the server does when it starts. None of it is logged.
-pub(crate) fn first_statements(password: &str) -> Zeroizing<String> {
+pub(crate) fn first_statements(product: Product, password: &str) -> Zeroizing<String> {
+    let identified = identified(product, password);
+    // MySQL makes a superuser of its own, without a password.
     Zeroizing::new(format!(
-        "CREATE USER {OWNER}@localhost IDENTIFIED BY '{password}';\n\
-         GRANT ALL ON *.* TO {OWNER}@localhost WITH GRANT OPTION;\n"
+        "CREATE USER {OWNER}@localhost {};\n\
+         GRANT ALL ON *.* TO {OWNER}@localhost WITH GRANT OPTION;\n\
+         DROP USER IF EXISTS root@localhost;\n",
+        identified.as_str()
     ))
+}
+
+fn identified(product: Product, password: &str) -> Zeroizing<String> {
+    Zeroizing::new(match product {
+        Product::MariaDb => format!("IDENTIFIED BY '{password}'"),
+        Product::MySql => format!("IDENTIFIED WITH {} BY '{password}'", product.plugin()),
+    })
 }
 
 /// The name of the user of a connection.
@@ -59,10 +54,11 @@ pub(crate) fn user(number: u64) -> String {
 }
 
 /// What makes a user of questions.
-pub(crate) fn make_user(user: &str, password: &str) -> [Zeroizing<String>; 2] {
+pub(crate) fn make_user(product: Product, user: &str, password: &str) -> [Zeroizing<String>; 2] {
     [
         Zeroizing::new(format!(
-            "CREATE USER {user}@localhost IDENTIFIED BY '{password}' WITH MAX_USER_CONNECTIONS 1"
+            "CREATE USER {user}@localhost {} WITH MAX_USER_CONNECTIONS 1",
+            identified(product, password).as_str()
         )),
         Zeroizing::new(format!(
             "GRANT CREATE TEMPORARY TABLES ON *.* TO {user}@localhost"
@@ -75,6 +71,14 @@ pub(crate) fn drop_user(user: &str) -> String {
     format!("DROP USER {user}@localhost")
 }
 
+/// The shell commands that make its files and start it.
+pub(crate) fn command(product: Product) -> &'static str {
+    match product {
+        Product::MariaDb => mariadb::COMMAND,
+        Product::MySql => mysql::COMMAND,
+    }
+}
+
 /// Options of the server, whose folder is this one.
 pub(crate) fn arguments(
     program: &Program,
@@ -84,11 +88,15 @@ pub(crate) fn arguments(
 ) -> Vec<OsString> {
     let connections = 2 * options.connections_max.max(1) + CONNECTIONS_SPARE;
     let temporary = u64::from(options.temporary_mib);
+    let folds = u8::from(folds_tables);
     let mut arguments: Vec<OsString> = vec![
         program.server.clone().into(),
-        program.tables.clone().into(),
         program.messages.clone().into(),
+        folds.to_string().into(),
     ];
+    if Product::of(program.series) == Product::MySql {
+        arguments.push(mysql::blocks(options).to_string().into());
+    }
     let named = [("socket", socket), ("init-file", first)];
     arguments.extend(named.map(|(name, path)| {
         let mut argument = OsString::from(format!("--{name}="));
@@ -96,41 +104,28 @@ pub(crate) fn arguments(
         argument
     }));
     let sized = [
-        format!("--lower-case-table-names={}", u8::from(folds_tables)),
+        format!("--lower-case-table-names={folds}"),
         format!("--max-connections={connections}"),
         format!("--tmp-table-size={temporary}M"),
         format!("--max-heap-table-size={temporary}M"),
-        format!("--tmp-disk-table-size={}", temporary << 20),
-        format!("--max-session-mem-used={}", 2 * (temporary << 20)),
-        format!(
-            "--max-statement-time={}",
-            options.statement_timeout.as_secs_f64()
-        ),
     ];
     arguments.extend(sized.map(OsString::from));
-    if program.series >= SERIES_WITH_SPACE {
-        let space = format!("--max-tmp-session-space-usage={}", temporary << 20);
-        arguments.push(space.into());
-    }
-    arguments.extend(SETTINGS.iter().map(OsString::from));
+    let (own, settings) = match Product::of(program.series) {
+        Product::MariaDb => (mariadb::sized(program, options), mariadb::SETTINGS),
+        Product::MySql => (mysql::sized(options), mysql::SETTINGS),
+    };
+    arguments.extend(own);
+    arguments.extend(SETTINGS.iter().chain(settings).map(OsString::from));
     arguments
 }
 
 const SETTINGS: &[&str] = &[
     "--skip-networking",
     "--skip-name-resolve",
-    "--skip-innodb",
-    "--default-storage-engine=Aria",
-    "--default-tmp-storage-engine=Aria",
-    "--aria-log-file-size=8M",
-    "--aria-pagecache-buffer-size=8M",
     "--key-buffer-size=1M",
-    "--query-cache-size=0",
-    "--query-cache-type=0",
     "--performance-schema=OFF",
     "--thread-cache-size=8",
     "--table-open-cache=64",
-    "--host-cache-size=0",
     // No function makes a longer value, and the server's own is at least as large.
     "--max-allowed-packet=16M",
     // The proxy wrote what it sends at once; what idles has been dropped.
@@ -138,7 +133,6 @@ const SETTINGS: &[&str] = &[
     "--skip-log-bin",
     "--general-log=OFF",
     "--slow-query-log=OFF",
-    "--log-warnings=0",
     "--log-output=NONE",
     "--local-infile=OFF",
     "--event-scheduler=DISABLED",
@@ -161,7 +155,7 @@ mod tests {
         ] {
             assert!(SETTINGS.contains(&wanted), "{wanted}");
         }
-        let [_, grant] = make_user("x", "y");
+        let [_, grant] = make_user(Product::MySql, "x", "y");
         assert!(grant.starts_with("GRANT CREATE TEMPORARY TABLES ON"));
     }
 }

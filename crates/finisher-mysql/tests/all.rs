@@ -1,4 +1,4 @@
-//! Finishers of the installed MariaDB, and questions to them.
+//! Finishers of the installed MariaDB and MySQL, and questions to them.
 
 mod answers;
 mod common;

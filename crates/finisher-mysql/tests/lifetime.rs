@@ -2,15 +2,14 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
-use finisher_mysql::FinisherOptions;
+use finisher_mysql::{FinisherOptions, Finishers};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use session_mysql::finisher::FinisherAnswer;
+use session_mysql::finisher::{FinisherAnswer, FinisherKind};
 
-use crate::common::{
-    finishers, folders, lives, options, place, process, question, rows, wait_until,
-};
+use crate::common::{each, folders, lives, options, place, process, question, rows, wait_until};
 
 #[tokio::test]
 async fn a_server_is_private_and_gone_after_the_end() {
@@ -22,15 +21,18 @@ async fn a_server_is_private_and_gone_after_the_end() {
         folder: Some(place.path().to_owned()),
         ..options()
     };
-    let Some((finishers, kind)) = finishers(own) else {
-        return;
-    };
-    assert!(folders(place.path()).is_empty(), "it starts when needed");
+    for (finishers, kind) in each(&own) {
+        is_private_and_leaves_nothing(&finishers, kind, place.path()).await;
+    }
+}
+
+async fn is_private_and_leaves_nothing(finishers: &Finishers, kind: FinisherKind, place: &Path) {
+    assert!(folders(place).is_empty(), "it starts when needed");
     assert_eq!(
-        rows(&finishers, question(kind, &[], "SELECT 1")).await,
+        rows(finishers, question(kind, &[], "SELECT 1")).await,
         ["1"]
     );
-    let [folder] = &folders(place.path())[..] else {
+    let [folder] = &folders(place)[..] else {
         panic!("one folder");
     };
     let mode = fs::metadata(folder).expect("a folder").permissions().mode();
@@ -41,11 +43,11 @@ async fn a_server_is_private_and_gone_after_the_end() {
     kill(Pid::from_raw(server), Signal::SIGKILL).expect("it is ours");
     wait_until("dead", || !lives(server));
     assert_eq!(
-        rows(&finishers, question(kind, &[], "SELECT 2")).await,
+        rows(finishers, question(kind, &[], "SELECT 2")).await,
         ["2"]
     );
     finishers.end().await;
-    wait_until("empty", || folders(place.path()).is_empty());
+    wait_until("empty", || folders(place).is_empty());
 }
 
 #[tokio::test]
@@ -55,16 +57,15 @@ async fn without_memory_there_is_none() {
         folder: Some(place.path().to_owned()),
         ..options()
     };
-    let Some((finishers, kind)) = finishers(own) else {
-        return;
-    };
-    match finishers.ask(question(kind, &[], "SELECT 1")).await {
-        FinisherAnswer::Failed(error) => {
-            assert!(error.hint.expect("a remedy").contains("tmpfs"));
+    for (finishers, kind) in each(&own) {
+        match finishers.ask(question(kind, &[], "SELECT 1")).await {
+            FinisherAnswer::Failed(error) => {
+                assert!(error.hint.expect("a remedy").contains("tmpfs"));
+            }
+            // The system's own folder for temporary files may be one in memory.
+            FinisherAnswer::Rows(_) => {}
+            other => panic!("{other:?}"),
         }
-        // The system's own folder for temporary files may be one in memory.
-        FinisherAnswer::Rows(_) => {}
-        other => panic!("{other:?}"),
+        finishers.end().await;
     }
-    finishers.end().await;
 }

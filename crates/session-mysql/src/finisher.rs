@@ -18,6 +18,11 @@ pub struct FinisherKind {
     pub folds_tables: bool,
 }
 
+/// Whether a series is of MariaDB.
+pub const fn is_mariadb(series: u16) -> bool {
+    series >= 1000
+}
+
 /// A question.
 #[derive(Clone, Debug)]
 pub struct FinisherRequest {

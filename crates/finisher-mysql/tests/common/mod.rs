@@ -1,4 +1,4 @@
-//! Finishers of the installed MariaDB, and questions to them.
+//! Finishers of the installed MariaDB and MySQL, and questions to them.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use finisher_mysql::{FinisherOptions, Finishers};
+use finisher_mysql::{FinisherOptions, Finishers, Product};
 
 use session_mysql::finisher::{
     FinisherAnswer, FinisherKind, FinisherRequest, FinisherRows, FinisherStatement,
@@ -27,17 +27,34 @@ pub fn options() -> FinisherOptions {
     }
 }
 
-/// Finishers, and the kind of the newest MariaDB. None: it is not installed.
-pub fn finishers(options: FinisherOptions) -> Option<(Finishers, FinisherKind)> {
-    let finishers = Finishers::new(options);
-    let mut all = (1006..1300).rev();
+/// Finishers of each product that is installed, and the kind of its newest version.
+pub fn each(options: &FinisherOptions) -> Vec<(Finishers, FinisherKind)> {
+    let products = [Product::MariaDb, Product::MySql].into_iter();
+    products
+        .filter_map(|product| of(product, options))
+        .collect()
+}
+
+/// None: it is not installed.
+fn of(product: Product, options: &FinisherOptions) -> Option<(Finishers, FinisherKind)> {
+    let folder = std::env::var_os("STRONGROOM_TEST_MYSQL").map(PathBuf::from);
+    let finishers = Finishers::new(FinisherOptions {
+        product,
+        programs: match product {
+            Product::MariaDb => None,
+            Product::MySql => folder.map(|folder| folder.join("bin")),
+        },
+        ..options.clone()
+    });
+    let mut all = (800..1300).rev();
     let series = all.find(|series| finishers.offers(*series));
     let Some(series) = series else {
+        let may_lack = product == Product::MySql;
         assert!(
-            std::env::var_os("STRONGROOM_TEST_SERVERS").is_none(),
-            "STRONGROOM_TEST_SERVERS is set, and MariaDB is not installed"
+            may_lack || std::env::var_os("STRONGROOM_TEST_SERVERS").is_none(),
+            "STRONGROOM_TEST_SERVERS is set, and {product:?} is not installed"
         );
-        println!("left out: MariaDB is not installed");
+        println!("left out: {product:?} is not installed");
         return None;
     };
     let kind = FinisherKind {
