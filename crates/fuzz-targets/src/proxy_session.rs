@@ -162,6 +162,7 @@ fn schema() -> Schema {
     .collect();
     let columns = protected.iter().zip(1..).map(|(column, number)| Column {
         name: column.column.clone(),
+        written: None,
         number,
         not_null: false,
         has_default: false,

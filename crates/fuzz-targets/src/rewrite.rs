@@ -540,6 +540,7 @@ fn schema() -> Schema {
             });
             table.columns.push(Column {
                 name: column.to_owned(),
+                written: None,
                 number,
                 not_null: false,
                 has_default: false,

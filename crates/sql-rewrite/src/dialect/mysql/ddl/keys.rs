@@ -1,5 +1,6 @@
 //! Changes of tables that are there: `CREATE INDEX`, `DROP INDEX`, and `ALTER TABLE`. A statement
-//! about keys goes to the server as it came, since a sealed column has the name of the declared one.
+//! about keys goes to the server as it came, since a sealed column has the name of the declared
+//! one.
 
 use sqlparser::ast::{
     AlterTable, AlterTableOperation, CreateIndex, ObjectName, ObjectType, Statement,

@@ -10,8 +10,8 @@ fn may_join(one: &Lexeme, other: &Lexeme) -> bool {
     joins(one) && joins(other)
 }
 
-/// Whether a word is that of `ALTER TABLE … DROP KEY`, for which there are two words. It is no name:
-/// it is reserved.
+/// Whether a word is that of `ALTER TABLE … DROP KEY`, for which there are two words. It is no
+/// name: it is reserved.
 fn is_dropped_key(index: usize, found: &[Lexeme]) -> bool {
     let is = |at: Option<usize>, word: &str| {
         let own = at.and_then(|at| found.get(at));
