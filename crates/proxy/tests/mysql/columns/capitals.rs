@@ -86,7 +86,8 @@ fn a_column_has_its_name_in_letters_of_any_case() {
 /// Statements over the table whose columns have capital letters.
 const OVER_CAPITALS: &[&str] = &[
     "INSERT INTO Post VALUES (4242424201, 'canary', '1977-07-17', 7, 'a')",
-    "INSERT INTO Post (id, author, SEEN_AT, WORDS) VALUES (4242424202, 'canary b', '1999-12-31', 8)",
+    "INSERT INTO Post (id, author, SEEN_AT, WORDS) VALUES (4242424202, 'canary b', '1999-12-31', \
+     8)",
     "INSERT INTO Post (ID, Author) VALUES (4242424201, 'x')",
     "INSERT INTO Post (ID, Author) VALUES (4242424201, 'canary c') ON DUPLICATE KEY UPDATE AUTHOR \
      = VALUES(author)",

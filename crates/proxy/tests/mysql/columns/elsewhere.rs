@@ -96,7 +96,7 @@ fn values_do_not_leave_the_database_with_rules() {
             "CREATE PROCEDURE shop.p() INSERT INTO person (name) VALUES ('canary')",
             "CREATE VIEW shop.v AS SELECT * FROM shop.person",
             "CREATE TABLE person_too AS SELECT * FROM shop.person",
-            "ALTER TABLE person RENAME TO shop.person_too, ADD name INT REFERENCES shop.person (id)",
+            "ALTER TABLE person RENAME TO shop.other, ADD name INT REFERENCES shop.person (id)",
         ] {
             let said = lab.ours.query_drop(text).expect_err(text).to_string();
             assert!(said.contains("strongroom: "), "{text}: {said}");

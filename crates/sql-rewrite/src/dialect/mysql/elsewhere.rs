@@ -178,7 +178,7 @@ mod tests {
             ("ALTER TABLE other.person RENAME TO person", false, false),
             ("CREATE VIEW shop.v AS SELECT * FROM person", false, false),
             (
-                "CREATE TRIGGER shop.t BEFORE INSERT ON x FOR EACH ROW INSERT INTO person VALUES (1)",
+                "CREATE TRIGGER shop.t BEFORE INSERT ON x FOR EACH ROW DELETE FROM person",
                 false,
                 false,
             ),
