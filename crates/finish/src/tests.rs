@@ -58,6 +58,7 @@ fn schema() -> Schema {
         });
         columns.push(Column {
             name: (*column).to_owned(),
+            written: None,
             number,
             not_null: false,
             has_default: false,
