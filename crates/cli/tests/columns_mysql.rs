@@ -19,9 +19,11 @@ number = { type = "bigint", mode = "equality" }
 name = { type = "varchar(20)", mode = "equality", collation = "binary" }
 "#;
 
-/// A server with a table for the rules, one in clear, and a view.
+/// A server with a table for the rules, one with a guard over one column, one in clear, and a view.
 const TABLES: &str = "CREATE DATABASE shop;\n\
     CREATE TABLE shop.person (id INT PRIMARY KEY, number VARBINARY(26), name VARBINARY(114));\n\
+    CREATE TABLE shop.card (number VARBINARY(26), name VARBINARY(114), CONSTRAINT strongroom_card \
+    CHECK (number <> ''));\n\
     CREATE TABLE shop.plain (id INT PRIMARY KEY, number BIGINT);\n\
     CREATE VIEW shop.shown AS SELECT number FROM shop.person;\n";
 
@@ -64,6 +66,40 @@ fn rules_are_checked_against_the_server() {
             "{said} {}",
             text(&output.stderr)
         );
+    }
+}
+
+#[test]
+fn columns_that_no_guard_holds_are_told_of() {
+    let of_card = RULES.split_once("[columns.").expect("rules").1;
+    let of_card = of_card.replace("shop.person", "shop.card");
+    let rules = format!("{RULES}\n[columns.{of_card}");
+    let without = rules.replace("[proxy]", "[proxy]\nguard = false");
+    for brand in [Brand::MariaDb, Brand::MySql] {
+        if !brand.is_installed() {
+            continue;
+        }
+        let server = MySql::start(brand, &[], &[], TABLES);
+        let url = format!("mysql://root@127.0.0.1:{}/shop", server.port());
+        let told = |rules: &str| {
+            let (_folder, path) = configuration(rules);
+            let output = columns(&["check", "--config", &path], Some(&url));
+            assert!(output.status.success(), "{}", text(&output.stderr));
+            let said = text(&output.stdout);
+            let lines = said.lines().filter(|line| line.contains("guard"));
+            let columns = lines.map(|line| line.split(". ").next().unwrap_or_default().to_owned());
+            columns.collect::<Vec<_>>()
+        };
+        // MySQL before 8.0.16 keeps no guards.
+        let wanted = match brand {
+            Brand::MariaDb => vec![
+                "shop.card: no guard refuses plaintext in name",
+                "shop.person: no guard refuses plaintext in name, number",
+            ],
+            Brand::MySql => Vec::new(),
+        };
+        assert_eq!(told(&rules), wanted, "{brand:?}");
+        assert_eq!(told(&without), [""; 0], "{brand:?}");
     }
 }
 
