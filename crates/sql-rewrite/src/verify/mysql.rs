@@ -192,6 +192,15 @@ impl Verifier<'_, '_> {
         }
         // Of a protected column that is NOT NULL and given no value, MariaDB makes up an empty one.
         let mut known = given;
+        for (_, label) in &mut known {
+            // A member that is not the holder: only NULL or the empty value was stored there.
+            if self.labels.is_elsewhere(label) {
+                *label = Label {
+                    is_empty: true,
+                    ..Label::default()
+                };
+            }
+        }
         for (name, label) in &table.known {
             let is_given = known.iter().any(|(own, _)| own == name);
             let is_made_up = |own: Sealed| self.labels.schema.column(own.column).not_null;

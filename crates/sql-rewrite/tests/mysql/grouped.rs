@@ -131,6 +131,13 @@ fn values_of_members_are_one_hole() {
              constant, null store born}, '')",
         ),
         (
+            "INSERT INTO person (id, name) VALUES (1, ?) ON DUPLICATE KEY UPDATE score = \
+             VALUES(score), born = VALUES(born), name = VALUES(name)",
+            "one: INSERT INTO `shop`.`person` (id, `born`, `score`) VALUES (1, {together null, \
+             $1, null store born}, '') ON DUPLICATE KEY UPDATE `born` = VALUES(`born`), `score` = \
+             VALUES(`score`)",
+        ),
+        (
             "SELECT name, score FROM person",
             "one: SELECT `person`.`born` AS `name`, `person`.`born` AS `score` FROM \
              `shop`.`person`\n  outputs: name, score",

@@ -192,7 +192,7 @@ fn run(lab: &mut Lab, as_texts: bool, statements: &[Statement]) {
     for (text, values) in statements {
         let twin = text.replace("shop", "twin");
         let values = values.clone();
-        let (ours, theirs) = match as_texts && values.is_empty() {
+        let (mut ours, mut theirs) = match as_texts && values.is_empty() {
             true => (
                 as_text(&mut lab.ours, text),
                 as_text(&mut lab.theirs, &twin),
@@ -202,6 +202,11 @@ fn run(lab: &mut Lab, as_texts: bool, statements: &[Statement]) {
                 prepared(&mut lab.theirs, &twin, values),
             ),
         };
+        if text.contains("information_schema") {
+            // A query stands in the place of the table, and columns of it have other definitions.
+            ours.columns.clear();
+            theirs.columns.clear();
+        }
         assert_eq!(ours, theirs, "{text}");
     }
 }
