@@ -12,6 +12,7 @@ mod duplicates;
 pub mod entries;
 pub(crate) mod finish;
 pub(crate) mod finisher;
+pub use finisher::copies;
 mod information;
 pub(crate) mod kinds;
 mod lax;
