@@ -77,6 +77,9 @@ pub enum FinishEngine {
     /// MariaDB of the server's own version, as a child of the proxy.
     #[serde(rename = "mariadb")]
     MariaDb,
+    /// MySQL of the server's own version, as a child of the proxy.
+    #[serde(rename = "mysql")]
+    MySql,
     /// Nothing does.
     None,
 }

@@ -261,7 +261,7 @@ impl Options {
 fn finishers(finish: &FinishConfig) -> Option<Finishers> {
     match finish.engine {
         // There is nothing that it could answer for PostgreSQL.
-        FinishEngine::MariaDb | FinishEngine::None => None,
+        FinishEngine::MariaDb | FinishEngine::MySql | FinishEngine::None => None,
         FinishEngine::Postgres => Some(Finishers::new(FinisherOptions {
             programs: finish.programs.clone(),
             run_as: finish.run_as.clone(),

@@ -52,8 +52,8 @@ pub enum UnsupportedError {
     )]
     NoCollationKeys,
     /// A finisher of another product.
-    #[error("[finish] engine = \"mariadb\" is for MariaDB alone: use engine = \"postgres\"")]
-    Engine,
+    #[error("[finish] engine = \"{0}\" is for protocol = \"mysql\": use engine = \"postgres\"")]
+    Engine(&'static str),
     /// A socket by its folder.
     #[error(
         "{0} must be the path of the socket itself, as /run/mysqld/mysqld.sock: MySQL gives \
@@ -76,7 +76,8 @@ pub fn check(config: &Config) -> Result<(), UnsupportedError> {
     if proxy.protocol != Protocol::Mysql {
         let engine = config.finish.as_ref().map(|finish| finish.engine);
         return match engine {
-            Some(FinishEngine::MariaDb) => Err(UnsupportedError::Engine),
+            Some(FinishEngine::MariaDb) => Err(UnsupportedError::Engine("mariadb")),
+            Some(FinishEngine::MySql) => Err(UnsupportedError::Engine("mysql")),
             _ => Ok(()),
         };
     }
@@ -91,7 +92,7 @@ pub fn check(config: &Config) -> Result<(), UnsupportedError> {
     for (is_there, part) in [
         (
             engine == Some(FinishEngine::Postgres),
-            "[finish] engine = \"postgres\" (there is engine = \"mariadb\")",
+            "[finish] engine = \"postgres\" (there are \"mariadb\" and \"mysql\")",
         ),
         (proxy.watch.is_some(), "[proxy.watch]"),
         (proxy.logins.is_some(), "logins"),

@@ -41,6 +41,11 @@ impl Brand {
         found
     }
 
+    /// The folder of its server's program. None: it is not installed.
+    pub fn programs(self) -> Option<PathBuf> {
+        Some(self.server()?.parent()?.to_owned())
+    }
+
     fn server(self) -> Option<PathBuf> {
         let program = match self {
             Self::MariaDb => ["/usr/sbin", "/usr/libexec"]

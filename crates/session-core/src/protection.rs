@@ -555,14 +555,20 @@ fn remedied(error: StatementError, schema: &Schema) -> StatementError {
     let Some(major) = major.filter(|_| error.sqlstate == SqlState::FEATURE_NOT_SUPPORTED) else {
         return error;
     };
-    let product = match schema.dialect {
-        Dialect::MySql(own) if !own.is_mariadb => return error,
-        Dialect::MySql(_) => format!("MariaDB {}.{}", major / 100, major % 100),
-        _ => format!("PostgreSQL {major}"),
+    let (product, engine) = match schema.dialect {
+        Dialect::MySql(own) => {
+            let (name, engine) = match own.is_mariadb {
+                true => ("MariaDB", "mariadb"),
+                false => ("MySQL", "mysql"),
+            };
+            (format!("{name} {}.{}", major / 100, major % 100), engine)
+        }
+        _ => (format!("PostgreSQL {major}"), "postgres"),
     };
     let remedy = format!(
-        "The proxy has no finisher, which answers more statements: install {product} on its \
-         machine, or name the folder of its programs ([finish] programs)."
+        "The proxy has no finisher of the server's product and version, which answers more \
+         statements: set [finish] engine = \"{engine}\" and install {product} on its machine, or \
+         name the folder of its programs ([finish] programs)."
     );
     let hint = match &error.hint {
         Some(own) => format!("{own} {remedy}"),

@@ -175,8 +175,8 @@ pub enum Element {
     Text,
 }
 
-/// A statement that the finisher before MariaDB evaluates: the client's own text over temporary
-/// tables, which have the names and declared columns of the server's.
+/// A statement that the finisher before MariaDB or MySQL evaluates: the client's own text over
+/// temporary tables, which have the names and declared columns of the server's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FinisherTables {
     /// The client's text. Whoever sends it to the finisher sends it as it came.
@@ -188,6 +188,9 @@ pub struct FinisherTables {
     /// Whether the answer depends on the rules of the session's time zone for other moments than
     /// this one.
     pub uses_zone: bool,
+    /// Whether the moment of the statement may be asked for with fractions of a second, or stored
+    /// so by the server.
+    pub has_fractions: bool,
     /// What becomes of the rows that it changes. None: it changes none.
     pub write: Option<FilledWrite>,
     /// What becomes of the rows that it inserts. None: it inserts none.

@@ -15,7 +15,8 @@ const FILE_MIB_MIN: u32 = 64;
 /// which have no smaller size.
 ///
 /// The temporary tables of a session are one file, which no option bounds before 8.0.28: the limit
-/// for files is that of the process.
+/// for files is that of the process. Its signal is ignored, so that a query that needs more gets an
+/// error, and the server goes on.
 pub(super) const COMMAND: &str = r#"
 server=$1
 messages=$2
@@ -33,7 +34,7 @@ mkdir -p "$folder/temporary" "$folder/no-files" &&
     "$server" --no-defaults --initialize-insecure --datadir="$folder/data" \
         --tmpdir="$folder/temporary" --lc-messages-dir="$messages" \
         --lower-case-table-names="$folds" $small >/dev/null &&
-    ulimit -f "$blocks" &&
+    trap '' XFSZ && ulimit -f "$blocks" &&
     exec $end_with_keeper "$server" --no-defaults --datadir="$folder/data" \
         --tmpdir="$folder/temporary" --lc-messages-dir="$messages" \
         --secure-file-priv="$folder/no-files" --pid-file="$folder/pid" $small "$@"

@@ -36,7 +36,7 @@ impl MySql {
 
     /// Takes a question to the finisher, and its answer to the session.
     fn ask_finisher(&mut self, context: &mut Context<'_>) -> bool {
-        if let Some(Finishers::MariaDb(finishers)) = &self.shared.finishers
+        if let Some(Finishers::MySql(finishers)) = &self.shared.finishers
             && let Some(request) = self.session.take_finisher_request()
         {
             let finishers = Arc::clone(finishers);

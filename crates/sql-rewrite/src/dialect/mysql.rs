@@ -13,6 +13,7 @@ mod elsewhere;
 pub mod entries;
 pub(crate) mod finish;
 pub(crate) mod finisher;
+pub use finisher::copies;
 mod information;
 pub(crate) mod kinds;
 mod lax;

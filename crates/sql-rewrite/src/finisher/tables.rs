@@ -1,5 +1,5 @@
-//! Statements that the finisher before MariaDB evaluates: it evaluates the client's own text over
-//! temporary tables, which have the names, columns and keys of the server's.
+//! Statements that the finisher before MariaDB and MySQL evaluates: it evaluates the client's own
+//! text over temporary tables, which have the names, columns and keys of the server's.
 //!
 //! The text goes to the finisher as it came, so it means there what it means to the server, and no
 //! tree of it is needed. A tree is only looked at for conditions that the server can decide: a row
@@ -41,6 +41,7 @@ use writes::Target;
 /// The finisher would answer otherwise than the server.
 pub(crate) fn of_text(text: &str, schema: &Schema, own: MySql) -> Result<Plan, Refusal> {
     let scanned = finisher::scan(text, own)?;
+    check_verb(&scanned, own)?;
     let found = named(&scanned, schema)?;
     let tree = parse::any_tree(text, own);
     let (target, inserted) = writes_of(tree.as_ref(), &scanned, (schema, own))?;
@@ -69,13 +70,7 @@ pub(crate) fn of_text(text: &str, schema: &Schema, own: MySql) -> Result<Plan, R
             constants: &scanned.constants,
             schema,
         };
-        let (fetch, fetch_all) = match count {
-            0 => (None, None),
-            _ => {
-                let (fetch, all) = rows.fetch(conditions)?;
-                (Some(fetch), all)
-            }
-        };
+        let (fetch, fetch_all) = rows.fetches(count, conditions)?;
         tables.push(FilledTable {
             database: table.schema.clone(),
             name: full_name(table),
@@ -96,17 +91,32 @@ pub(crate) fn of_text(text: &str, schema: &Schema, own: MySql) -> Result<Plan, R
         (Some(target), _) => target.effects(),
         (None, Some(inserted)) => inserted.effects(),
     };
+    let gets = target.as_ref().map(|own| own.table);
+    let gets = gets.or(inserted.as_ref().map(|own| own.table));
+    let has_fractions = scanned.has_fractions || gets.is_some_and(|own| stamps(own, schema));
     let plan = Plan::FinisherTables(Box::new(FinisherTables {
         text: text.to_owned(),
         parameters: scanned.parameters,
         tables,
         uses_zone,
+        has_fractions,
         write: written,
         insert: put,
         effects,
     }));
     verify::check(&plan, schema)?;
     Ok(plan)
+}
+
+/// Refuses what the finisher before a product does not evaluate.
+fn check_verb(scanned: &Scanned, own: MySql) -> Result<(), Refusal> {
+    match scanned.verb {
+        Verb::Write | Verb::Insert if !own.is_mariadb => Err(unsupported(
+            "a write whose rows or values only a finisher can compute, before MySQL,",
+        )
+        .with_hint("Find its rows by columns that the server can compare, and pass constants.")),
+        _ => Ok(()),
+    }
 }
 
 /// What a text changes, or what it inserts.
@@ -217,6 +227,12 @@ fn declared<'s>(table: &Table, index: usize, schema: &'s Schema) -> Option<&'s D
     columns.get(&(table.oid, table.columns[index].number))
 }
 
+/// Whether the server stores moments with fractions of a second of its own in a table.
+fn stamps(table: &Table, schema: &Schema) -> bool {
+    let mut columns = (0..table.columns.len()).filter_map(|index| declared(table, index, schema));
+    columns.any(|own| own.is_stamped && own.type_name.contains('('))
+}
+
 /// How a column is fetched, and its values written.
 fn column(table: &Table, index: usize, schema: &Schema) -> Result<FilledColumn, Refusal> {
     let own = &table.columns[index];
@@ -258,7 +274,9 @@ fn column(table: &Table, index: usize, schema: &Schema) -> Result<FilledColumn, 
             Some(collation),
         ) => {
             let (charset, _) = collation.split_once('_').ok_or_else(unknown)?;
-            FilledForm::Text(charset.to_owned())
+            let warns = !is_mariadb(schema)? && matches!(charset, "utf8" | "utf8mb3");
+            // MySQL warns of its name. The bytes are the same.
+            FilledForm::Text(if warns { "utf8mb4" } else { charset }.to_owned())
         }
         _ => return Err(unknown()),
     };
@@ -375,6 +393,19 @@ impl Rows<'_> {
         }
     }
 
+    /// The same, for a text that names the table so many times.
+    fn fetches(
+        &self,
+        count: usize,
+        conditions: Option<Conditions>,
+    ) -> Result<(Option<Translated>, Option<Translated>), Refusal> {
+        if count == 0 {
+            return Ok((None, None));
+        }
+        let (fetch, all) = self.fetch(conditions)?;
+        Ok((Some(fetch), all))
+    }
+
     fn query(&self, alias: &Ident) -> Result<Query, Refusal> {
         let columns = self.columns.iter().map(|index| {
             let name = names::quote(&self.table.columns[*index].name);
@@ -427,7 +458,15 @@ impl Rows<'_> {
     }
 }
 
+/// Whether the server is MariaDB.
+fn is_mariadb(schema: &Schema) -> Result<bool, Refusal> {
+    match schema.dialect {
+        Dialect::MySql(own) => Ok(own.is_mariadb),
+        _ => Err(unsupported("a statement of another dialect")),
+    }
+}
+
 /// Whether a schema is of a server before which this finisher is.
 pub(crate) fn is_for(schema: &Schema) -> bool {
-    schema.has_finisher() && matches!(schema.dialect, Dialect::MySql(own) if own.is_mariadb)
+    schema.has_finisher() && matches!(schema.dialect, Dialect::MySql(_))
 }

@@ -36,6 +36,7 @@ pub const TABLES: [&str; 3] = [
 ];
 
 pub struct Lab {
+    pub brand: Brand,
     pub server: MySql,
     pub proxy: Proxy,
     /// Through the proxy, in the database with rules.
@@ -77,6 +78,7 @@ impl Lab {
         let server = MySql::start(brand, &arguments, &[], &sql);
         let proxy = Proxy::start(&server, rules);
         let mut lab = Self {
+            brand,
             ours: connect(proxy.port(), "shop"),
             theirs: connect(server.port(), "twin"),
             proxy,
@@ -115,5 +117,8 @@ pub fn connect(port: u16, database: &str) -> Conn {
 pub fn finish(engine: &str) -> String {
     let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
     let run_as = if is_root { "run_as = \"nobody\"\n" } else { "" };
-    format!("\n[finish]\nengine = \"{engine}\"\n{run_as}")
+    // Packages put it where it is found.
+    let programs = Brand::MySql.programs().filter(|_| engine == "mysql");
+    let programs = programs.map_or_else(String::new, |own| format!("programs = {own:?}\n"));
+    format!("\n[finish]\nengine = \"{engine}\"\n{run_as}{programs}")
 }

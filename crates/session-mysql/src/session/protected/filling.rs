@@ -6,7 +6,9 @@ mod answer;
 mod computed;
 mod followed;
 mod inserting;
+mod moment;
 mod question;
+mod texts;
 mod writing;
 mod zone;
 
@@ -19,7 +21,6 @@ use wire_mysql::capabilities::Status;
 use wire_mysql::command::{kind, write_text};
 use wire_mysql::packet::Header;
 use wire_mysql::{Capabilities, Malformed};
-use zeroize::Zeroizing;
 
 use super::super::answers::{Need, Step, need};
 use super::errors::{refusal, without_sealed};
@@ -29,6 +30,7 @@ use super::statements::{Bindings, ReadUnder, tables_of};
 use crate::finisher::{FinisherKind, FinisherRequest, FinisherRows};
 use crate::refusal::Refusal;
 pub(super) use answer::warning_of;
+use texts::Texts;
 use writing::{Undone, Writing};
 
 /// What the client has sent.
@@ -68,8 +70,7 @@ enum Stage {
 #[derive(Debug)]
 pub(super) struct Filling {
     plan: Arc<TextPlan>,
-    /// The client's text.
-    text: Zeroizing<Vec<u8>>,
+    text: Texts,
     asked: Asked,
     kind: FinisherKind,
     database: Option<String>,
@@ -133,7 +134,7 @@ impl Filling {
             _ => (Stage::Fetching(fetching), fetch),
         };
         let filling = Self {
-            text: Zeroizing::new(text.to_vec()),
+            text: Texts::of(text, own, settings, query)?,
             asked,
             kind: FinisherKind {
                 series: own.series(),

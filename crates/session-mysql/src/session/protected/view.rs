@@ -214,12 +214,10 @@ impl View {
         };
         let database = settings.database.as_deref();
         let mut schema = build(self.shared.rules(), &load.answers, own, database);
-        if own.is_mariadb {
-            let series = own.series();
-            let finisher = &mut schema.catalogue.finisher;
-            finisher.is_there = self.shared.has_finisher(series);
-            finisher.lacking = self.shared.lacks_finisher(series).then_some(series);
-        }
+        let series = own.series();
+        let finisher = &mut schema.catalogue.finisher;
+        finisher.is_there = self.shared.has_finisher(series);
+        finisher.lacking = self.shared.lacks_finisher(series).then_some(series);
         tokens::check_finisher(&mut schema);
         for unfit in &schema.unfit {
             let name = settings.database.as_deref().unwrap_or_default();

@@ -1,6 +1,7 @@
 //! What a text for the finisher names and calls. The finisher evaluates the text as it came, so no
 //! tree is needed: a name counts wherever it stands, and what more is fetched for it does no harm.
 
+pub mod copies;
 mod functions;
 mod places;
 
@@ -9,7 +10,7 @@ use std::collections::BTreeSet;
 use super::MySql;
 use super::lexer::{self, Kind, Lexeme, Reading};
 use crate::{Literal, Refusal, Source};
-use functions::{BEFORE_PARENTHESES, FUNCTIONS, OF_SERVER, OF_ZONE};
+use functions::{BEFORE_PARENTHESES, FUNCTIONS, OF_MOMENT, OF_SERVER, OF_ZONE};
 use places::{ctes, is, is_list_of_columns, tables, target};
 use sql_plan::unsupported;
 
@@ -92,6 +93,8 @@ pub(crate) struct Scanned {
     pub parameters: usize,
     /// Whether it computes with the rules of the session's time zone.
     pub uses_zone: bool,
+    /// Whether it asks for a moment with fractions of a second.
+    pub has_fractions: bool,
     /// Whether a tree shows where a condition ends: no operator is there that a parser may bind
     /// less or more than `AND`.
     pub has_plain_conditions: bool,
@@ -138,7 +141,7 @@ pub(crate) fn scan(text: &str, own: MySql) -> Result<Scanned, Refusal> {
         (scanned.target, begin) = (Some(target), end);
     }
     for index in begin..found.len() {
-        scanned.take(&found, index, text)?;
+        scanned.take(&found, index, (text, own))?;
     }
     // Behind it commas separate assignments.
     let is_duplicate = |three: &[Lexeme]| {
@@ -154,7 +157,12 @@ pub(crate) fn scan(text: &str, own: MySql) -> Result<Scanned, Refusal> {
 }
 
 impl Scanned {
-    fn take(&mut self, found: &[Lexeme], index: usize, text: &str) -> Result<(), Refusal> {
+    fn take(
+        &mut self,
+        found: &[Lexeme],
+        index: usize,
+        (text, own): (&str, MySql),
+    ) -> Result<(), Refusal> {
         let lexeme = &found[index];
         let before = index.checked_sub(1).map(|before| &found[before]);
         let is_part = before.is_some_and(|before| is(before, "."));
@@ -172,7 +180,7 @@ impl Scanned {
                 }
                 if is_call && !is_list_of_columns(found, index) {
                     let name = is_word.then_some(lexeme.value.as_str());
-                    self.call(name, found, index)?;
+                    self.call(name, (found, index), own)?;
                 }
             }
             Kind::Symbol => match lexeme.value.as_str() {
@@ -235,16 +243,26 @@ impl Scanned {
     }
 
     /// A name before a parenthesis. None: it is in quotes, or has a database before it.
-    fn call(&mut self, name: Option<&str>, found: &[Lexeme], index: usize) -> Result<(), Refusal> {
+    fn call(
+        &mut self,
+        name: Option<&str>,
+        (found, index): (&[Lexeme], usize),
+        own: MySql,
+    ) -> Result<(), Refusal> {
         let is_in = |list: &str, name: &str| list.split_whitespace().any(|own| own == name);
-        let name = name.filter(|name| is_in(FUNCTIONS, name) || is_in(BEFORE_PARENTHESES, name));
+        let (more, lacking) = functions::of(own.is_mariadb);
+        let name = name.filter(|name| {
+            (is_in(FUNCTIONS, name) && !is_in(lacking, name))
+                || is_in(more, name)
+                || is_in(BEFORE_PARENTHESES, name)
+        });
         let Some(name) = name else {
             return Err(unsupported(&format!(
                 "function {} over protected columns that the server cannot compare",
                 found[index].value
             ))
             .with_hint(
-                "Only functions of MariaDB itself that depend on their arguments alone are \
+                "Only functions of the server itself that depend on their arguments alone are \
                  evaluated outside of the server.",
             ));
         };
@@ -255,6 +273,9 @@ impl Scanned {
             .with_hint("Write both zones as constants that are offsets: '+01:00'."));
         }
         self.uses_zone |= is_in(OF_ZONE, name);
+        // With digits, or as a number of seconds.
+        let has_digits = found.get(index + 2).is_some_and(|next| !is(next, ")"));
+        self.has_fractions |= is_in(OF_MOMENT, name) && has_digits;
         Ok(())
     }
 }

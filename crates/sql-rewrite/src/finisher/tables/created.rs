@@ -1,7 +1,7 @@
 //! The statement that makes a temporary table of the finisher: as the server declares the table,
 //! as far as a text and the definitions of columns tell of it.
 
-use super::{declared, full_name};
+use super::{declared, full_name, is_mariadb};
 use crate::dialect::mysql::names;
 use crate::dialect::mysql::schema::type_name;
 use crate::{ColumnId, FilledTable, Refusal, Schema, Table};
@@ -69,10 +69,12 @@ pub(super) fn create(
             }
         });
     }
-    parts.extend(added(role));
+    let is_mariadb = is_mariadb(schema)?;
+    parts.extend(added(role, is_mariadb));
     parts.extend(keys.into_iter().map(|(_, key)| key));
+    let engine = if is_mariadb { "Aria" } else { "InnoDB" };
     let text = format!(
-        "CREATE TEMPORARY TABLE {} ({}) ENGINE = Aria",
+        "CREATE TEMPORARY TABLE {} ({}) ENGINE = {engine}",
         full_name(table),
         parts.join(", ")
     );
@@ -80,11 +82,20 @@ pub(super) fn create(
 }
 
 /// The columns that no text of a client means: no name without these letters does, and neither does
-/// `*`.
-fn added(role: Role<'_>) -> Vec<String> {
+/// `*`. MySQL had no such columns before 8.0.23: `*` reads no table there that is changed, and a
+/// table without keys gives its rows in the order in which it got them.
+fn added(role: Role<'_>, is_mariadb: bool) -> Vec<String> {
     let row = FilledTable::ROW;
     match role {
         Role::Read => Vec::new(),
+        Role::Gets(_) if !is_mariadb => Vec::new(),
+        Role::Changed if !is_mariadb => vec![
+            format!("{row} BIGINT UNSIGNED NOT NULL DEFAULT 0"),
+            format!(
+                "{} DATETIME NULL DEFAULT NULL ON UPDATE CURRENT_TIMESTAMP",
+                FilledTable::CHANGED
+            ),
+        ],
         Role::Changed => vec![
             format!("{row} BIGINT UNSIGNED INVISIBLE NOT NULL DEFAULT 0"),
             format!(

@@ -113,7 +113,13 @@ impl Filling {
             return Ok(Err(refusal(&too_long())));
         }
         if error.code == TWICE {
-            let message = "a write that the finisher evaluates names its table twice";
+            let message = match self.writing {
+                Some(_) => "a write that the finisher evaluates names its table twice",
+                None => {
+                    "a WITH query over tables that is read twice, in a statement that the finisher \
+                     evaluates"
+                }
+            };
             return Ok(Err(refusal(&StatementError::unsupported(message))));
         }
         if NO_TABLE.contains(&error.code) {
@@ -142,7 +148,8 @@ impl Filling {
             }
         });
         for column in &rows.columns {
-            packet::write_bytes(column, sequence, out);
+            let own = self.text.definition(column);
+            packet::write_bytes(own.as_ref().unwrap_or(column), sequence, out);
         }
         let eof = |warnings| EofPacket { warnings, status };
         if has_eof {
@@ -189,7 +196,8 @@ impl Filling {
         packet::write(sequence, out, |out| shown.write(out));
         for definitions in [&own.parameters, &own.columns] {
             for one in definitions {
-                packet::write_bytes(one, sequence, out);
+                let own = self.text.definition(one);
+                packet::write_bytes(own.as_ref().unwrap_or(one), sequence, out);
             }
             if !definitions.is_empty() && !capabilities.has(Capabilities::DEPRECATE_EOF) {
                 let eof = EofPacket {
@@ -200,7 +208,7 @@ impl Filling {
             }
         }
         let kind = Kind::Filled(self.plan.clone());
-        let mut prepared = Prepared::new(&self.text, kind, self.plan.loaded.version);
+        let mut prepared = Prepared::new(&self.text.own, kind, self.plan.loaded.version);
         if let Asked::Prepare(under) = &mut self.asked {
             prepared.read_under = under.take();
         }

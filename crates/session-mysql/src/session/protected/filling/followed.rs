@@ -6,6 +6,7 @@ use session_core::StatementError;
 use sql_plan::FinisherTables;
 
 use super::zone::zone;
+use crate::finisher::is_mariadb;
 
 /// Settings that the finisher follows, behind the time and the zone.
 const SETTINGS: [&str; 16] = [
@@ -26,6 +27,27 @@ const SETTINGS: [&str; 16] = [
     "max_allowed_packet",
     "sql_safe_updates",
 ];
+/// The same for MySQL.
+const SETTINGS_OF_MYSQL: [&str; 16] = [
+    "sql_mode",
+    "character_set_client",
+    "character_set_results",
+    "collation_connection",
+    "div_precision_increment",
+    "group_concat_max_len",
+    "default_week_format",
+    "lc_time_names",
+    "max_sort_length",
+    "sql_select_limit",
+    "sql_auto_is_null",
+    "max_allowed_packet",
+    "sql_safe_updates",
+    "cte_max_recursion_depth",
+    "windowing_use_high_precision",
+    DEFAULT_COLLATION,
+];
+/// A setting for replication, which takes privileges.
+const DEFAULT_COLLATION: &str = "default_collation_for_utf8mb4";
 /// From 11.2 on: which collation a character set has.
 const SETTING_OF_1102: &str = "character_set_collations";
 /// Places of those that decide how a text is read.
@@ -36,8 +58,12 @@ const VALUE_SIZE_MAX: u64 = 16 << 20;
 pub(super) const BEFORE_SETTINGS: usize = 4;
 /// Names of the settings that are asked of a server of this series.
 pub(super) fn settings_of(series: u16) -> impl Iterator<Item = &'static str> {
+    let all = match is_mariadb(series) {
+        true => SETTINGS,
+        false => SETTINGS_OF_MYSQL,
+    };
     let more = (series >= 1102).then_some(SETTING_OF_1102);
-    SETTINGS.into_iter().chain(more)
+    all.into_iter().chain(more)
 }
 
 fn no_text(_: std::fmt::Error) -> StatementError {
@@ -97,7 +123,12 @@ pub(super) fn settings(
                     return Err(StatementError::unsupported(message).hint(hint));
                 }
             }
-            ("sql_auto_is_null" | "sql_safe_updates", _) => {}
+            (DEFAULT_COLLATION, value) if value != "utf8mb4_0900_ai_ci" => {
+                let message = "default_collation_for_utf8mb4 in a session whose statement the \
+                               finisher evaluates";
+                return Err(StatementError::unsupported(message).hint("Set it to DEFAULT."));
+            }
+            ("sql_auto_is_null" | "sql_safe_updates" | DEFAULT_COLLATION, _) => {}
             // A table there has no transactions, and strictness would end with its first row.
             ("sql_mode", value) if query.write.is_some() || query.insert.is_some() => {
                 write!(text, ", sql_mode = '{value},STRICT_ALL_TABLES'").map_err(no_text)?;
@@ -130,6 +161,7 @@ mod tests {
             parameters: 0,
             tables: Vec::new(),
             uses_zone: false,
+            has_fractions: false,
             write: None,
             insert: None,
             effects: sql_plan::Effects::default(),

@@ -20,6 +20,7 @@ use super::super::fill::{self, Written};
 use super::super::settings::Settings;
 use super::answer::check_lengths;
 use super::computed::Values;
+use super::moment;
 use super::question::{filled, put};
 use super::writing::query;
 use super::{Filling, Stage, Taken};
@@ -103,7 +104,7 @@ impl Filling {
         let (pieces, holes) = (&translated.template.pieces, &translated.holes);
         let of_client = |hole: &Hole| filled(hole, &self.asked, settings, &self.plan.loaded);
         let part = |range: std::ops::Range<usize>| pieces.get(range).ok_or_else(other);
-        let mut text = format!("SET STATEMENT timestamp = {} FOR ", writing.moment);
+        let mut text = String::new();
         fill::write_pieces(part(0..insert.row.start)?, holes, of_client, &mut text)?;
         let inside = part(insert.row.clone())?;
         for (number, row) in rows.iter().enumerate() {
@@ -138,6 +139,7 @@ impl Filling {
             of_client,
             &mut text,
         )?;
+        let text = moment::at(&writing.moment, query, self.kind.series, &text);
         Ok(VecDeque::from([text]))
     }
 

@@ -8,6 +8,7 @@ use sql_plan::{
     FilledColumn, FilledForm, FilledInsert, FilledTable, FinisherTables, Form, Hole, Source,
     Translated,
 };
+use sql_rewrite::mysql::copies::TableCopy;
 use wire_mysql::execute::{Head, NO_CURSOR, write};
 use wire_mysql::row::TextRow;
 use zeroize::Zeroizing;
@@ -19,7 +20,7 @@ use super::super::statements::{ReadUnder, prepared_otherwise, tables_of};
 use super::super::values::Opened;
 use super::followed::{BEFORE_SETTINGS, READ_BY, of_session, settings, settings_of};
 use super::{Asked, Filling};
-use crate::finisher::{FinisherRequest, FinisherStatement};
+use crate::finisher::{FinisherRequest, FinisherStatement, is_mariadb};
 
 /// What stands between the settings of the session.
 const MARK: char = '\u{1f}';
@@ -172,7 +173,7 @@ impl Filling {
                  max_finish_rows and max_finish_bytes in the proxy's configuration.",
             ));
         }
-        let mut filler = Filler::new(query, &self.plan.loaded);
+        let mut filler = Filler::new(query, &self.plan.loaded, is_mariadb(self.kind.series));
         let width = fetching.columns.len();
         let mut written = Vec::new();
         for row in std::mem::take(&mut fetching.rows) {
@@ -187,8 +188,9 @@ impl Filling {
         databases.extend(query.tables.iter().map(|table| table.database.clone()));
         databases.sort_unstable();
         databases.dedup();
-        let tables = filler.tables();
-        let numbered = filler.numbered;
+        let mut tables = filler.tables();
+        tables.extend(copies(&self.text.copies, query));
+        let numbered = filler.is_mariadb.then_some(filler.numbered);
         let own = filler.session(self.kind.series)?;
         let settings = settings(&own, query, self.kind.series)?;
         if let Some(writing) = &mut self.writing {
@@ -202,7 +204,7 @@ impl Filling {
                 .collect(),
         };
         self.asked.note(under)?;
-        let statement = self.asked.statement(self.text.clone())?;
+        let statement = self.asked.statement(self.text.for_finisher())?;
         Ok(FinisherRequest {
             kind: self.kind,
             databases,
@@ -279,19 +281,52 @@ fn read_back(query: &FinisherTables) -> Option<String> {
 }
 
 /// The query that reads the rows which a statement has put into a table of the finisher, behind
-/// those that it had before.
-fn read_inserted(query: &FinisherTables, insert: &FilledInsert, before: u64) -> Option<String> {
+/// those that it had before. None: it had none, and gives rows in the order in which it got them.
+fn read_inserted(
+    query: &FinisherTables,
+    insert: &FilledInsert,
+    before: Option<u64>,
+) -> Option<String> {
     let table = query.tables.get(insert.table)?;
     let columns = insert.columns.iter().map(|place| table.columns.get(*place));
     let columns: Vec<String> = columns
         .map(|column| column.map(as_bytes))
         .collect::<Option<_>>()?;
+    let rows = match before {
+        Some(before) => format!(
+            "WHERE {row} > {before} ORDER BY {row}",
+            row = FilledTable::ROW
+        ),
+        None => String::new(),
+    };
     Some(format!(
-        "SELECT {} FROM {} AS s WHERE {row} > {before} ORDER BY {row} LIMIT 18446744073709551615",
+        "SELECT {} FROM {} AS s {rows} LIMIT 18446744073709551615",
         columns.join(", "),
         table.name,
-        row = FilledTable::ROW
     ))
+}
+
+/// Statements that make the copies of tables and fill them. A table that gets rows keeps none of
+/// its own: the text reads them in a copy.
+fn copies(copies: &[TableCopy], query: &FinisherTables) -> Vec<Bytes> {
+    let mut all = Vec::new();
+    let gets = query.insert.as_ref().map(|insert| insert.table);
+    for copy in copies {
+        let Some(table) = query.tables.get(copy.table) else {
+            continue;
+        };
+        let (database, name) = (table.database.replace('`', "``"), &copy.name);
+        let (made, table) = (format!("`{database}`.`{name}`"), &table.name);
+        all.push(format!("CREATE TEMPORARY TABLE {made} LIKE {table}"));
+        all.push(format!("INSERT INTO {made} SELECT * FROM {table}"));
+    }
+    let cleared = gets.filter(|gets| copies.iter().any(|copy| copy.table == *gets));
+    let cleared = cleared.and_then(|gets| query.tables.get(gets));
+    all.extend(cleared.map(|table| format!("DELETE FROM {}", table.name)));
+    let texts = all.into_iter();
+    texts
+        .map(|text| Zeroizing::new(text.into_bytes()))
+        .collect()
 }
 
 /// Bytes with values.
@@ -306,6 +341,7 @@ struct Filler<'a> {
     session: Option<String>,
     /// Rows of the table that is written, which are numbered.
     pub(super) numbered: u64,
+    is_mariadb: bool,
 }
 
 /// A table with its columns, if not those alone are given that a `*` means.
@@ -319,7 +355,7 @@ fn insert_into(table: &FilledTable, is_written: bool) -> String {
 }
 
 impl<'a> Filler<'a> {
-    fn new(query: &'a FinisherTables, loaded: &'a Loaded) -> Self {
+    fn new(query: &'a FinisherTables, loaded: &'a Loaded, is_mariadb: bool) -> Self {
         let none = || (Vec::new(), Zeroizing::new(Vec::new()));
         Self {
             query,
@@ -327,6 +363,7 @@ impl<'a> Filler<'a> {
             filled: query.tables.iter().map(|_| none()).collect(),
             session: None,
             numbered: 0,
+            is_mariadb,
         }
     }
 
@@ -354,7 +391,7 @@ impl<'a> Filler<'a> {
         }
         let write = self.query.write.as_ref();
         let is_changed = write.is_some_and(|write| write.table == index);
-        let insert = self.query.insert.as_ref();
+        let insert = self.query.insert.as_ref().filter(|_| self.is_mariadb);
         let is_written = is_changed || insert.is_some_and(|insert| insert.table == index);
         match open.is_empty() {
             true => {

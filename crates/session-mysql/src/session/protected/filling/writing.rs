@@ -22,6 +22,7 @@ use super::super::fill::{self, Written};
 use super::super::settings::Settings;
 use super::answer::check_lengths;
 use super::computed::Computed;
+use super::moment;
 use super::question::{self, put};
 use super::{Asked, Filling, Stage, Taken};
 use crate::finisher::{FinisherAnswer, FinisherChanges, FinisherRows};
@@ -351,6 +352,7 @@ impl Filling {
             asked: &self.asked,
             settings,
             moment: &writing.moment,
+            series: self.kind.series,
         };
         let mut texts = VecDeque::new();
         if write.deletes {
@@ -375,6 +377,14 @@ impl Filling {
         }
         if let Some(returned) = &changes.returned {
             check_lengths(returned)?;
+        }
+        let has_moments = !write.deletes && moment::takes_own(query, self.kind.series);
+        if has_moments && texts.len() > 1 {
+            return Err(StatementError::unsupported(
+                "an UPDATE of several rows with moments that have fractions of a second, as \
+                 NOW(6), which the finisher evaluates before MySQL",
+            )
+            .hint("Leave the fractions out, pass the moment as a constant, or write one row."));
         }
         if write.is_unique && texts.len() > 1 {
             return Err(StatementError::unsupported(
@@ -403,6 +413,7 @@ struct Made<'a> {
     asked: &'a Asked,
     settings: &'a Settings,
     moment: &'a str,
+    series: u16,
 }
 
 impl Made<'_> {
@@ -441,10 +452,7 @@ impl Made<'_> {
             _ => question::filled(hole, self.asked, self.settings, self.loaded),
         })?;
         // The server evaluates NOW() for each row anew.
-        Ok(format!(
-            "SET STATEMENT timestamp = {} FOR {text}",
-            self.moment
-        ))
+        Ok(moment::at(self.moment, self.query, self.series, &text))
     }
 
     /// The value of a group, of whose members the finisher tells.

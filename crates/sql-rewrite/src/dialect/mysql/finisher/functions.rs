@@ -1,4 +1,4 @@
-//! Functions that MariaDB evaluates from their arguments alone.
+//! Functions that these servers evaluate from their arguments alone.
 
 /// Functions whose value depends on their arguments, and on settings that the finisher follows.
 /// `rand` and `uuid` are of chance in both servers. No function of a user hides one of these.
@@ -26,6 +26,28 @@ pub(super) const FUNCTIONS: &str = "\
     timestampdiff to_base64 to_days to_seconds trim truncate ucase unhex unix_timestamp upper \
     utc_date utc_time utc_timestamp uuid var_pop var_samp variance week weekday weekofyear \
     weight_string year yearweek";
+
+/// Those among [`FUNCTIONS`] that MySQL lacks, or has only in some of its versions: a user may have
+/// a function of this name.
+const NOT_OF_MYSQL: &str = "\
+    chr json_compact json_detailed json_exists json_loose json_overlaps json_query json_value \
+    median nvl nvl2 percentile_cont percentile_disc";
+
+/// Functions that MySQL alone has.
+const OF_MYSQL: &str = "\
+    any_value bin_to_uuid grouping is_uuid json_pretty json_storage_size regexp_like uuid_to_bin";
+
+/// Functions of a product beside [`FUNCTIONS`], and those among these that it lacks.
+pub(super) fn of(is_mariadb: bool) -> (&'static str, &'static str) {
+    match is_mariadb {
+        true => ("", ""),
+        false => (OF_MYSQL, NOT_OF_MYSQL),
+    }
+}
+
+/// Those among [`FUNCTIONS`] that give the present moment.
+pub(super) const OF_MOMENT: &str = "\
+    curtime current_time current_timestamp localtime localtimestamp now utc_time utc_timestamp";
 
 /// Words before a parenthesis that call nothing.
 pub(super) const BEFORE_PARENTHESES: &str = "\

@@ -1,6 +1,7 @@
 //! Where a text for the finisher names tables, and `WITH` queries.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use super::super::lexer::{Kind, Lexeme};
 use super::super::{MySql, names};
@@ -88,8 +89,24 @@ fn is_function_with_from(found: &[Lexeme], index: usize) -> bool {
         && !found.get(index + 1).is_some_and(is_query)
 }
 
+/// A name at the place of a table.
+pub(super) struct Place {
+    /// What it names.
+    pub(super) named: Named,
+    /// Where it stands in the text, with its database.
+    pub(super) span: Range<usize>,
+    /// The index of the lexeme behind it.
+    pub(super) behind: usize,
+}
+
 /// Names at the places of tables.
 pub(super) fn tables(found: &[Lexeme], text: &str, own: MySql) -> Vec<Named> {
+    let places = places(found, text, own).into_iter();
+    places.map(|place| place.named).collect()
+}
+
+/// The same, with where they stand.
+pub(super) fn places(found: &[Lexeme], text: &str, own: MySql) -> Vec<Place> {
     /// Words that end a `FROM`.
     const ENDS: [&str; 14] = [
         "set",
@@ -145,10 +162,19 @@ pub(super) fn tables(found: &[Lexeme], text: &str, own: MySql) -> Vec<Named> {
                 && is(point, ".")
                 && let Some(table) = self::name(table, text)
             {
-                tables.push((Some(part(name)), part(table)));
+                let end = found.get(index + 1).map_or(text.len(), |own| own.span.end);
                 index += 2;
+                tables.push(Place {
+                    named: (Some(part(name)), part(table)),
+                    span: lexeme.span.start..end,
+                    behind: index,
+                });
             } else {
-                tables.push((None, part(name)));
+                tables.push(Place {
+                    named: (None, part(name)),
+                    span: lexeme.span.clone(),
+                    behind: index,
+                });
             }
         }
     }
