@@ -137,6 +137,10 @@ impl Terminals for InProcessEngine {
         terminal.map_err(EngineError::Open)
     }
 
+    fn gather_statistics(&self, table: &str) -> Result<(), EngineError> {
+        self.server.gather_statistics(table)
+    }
+
     fn settle(&self) -> Result<(), EngineError> {
         self.server.settle()
     }

@@ -408,6 +408,10 @@ impl<P: Product> Terminals for ProxyEngine<P> {
         self.running().map(|proxy| proxy.pid())
     }
 
+    fn gather_statistics(&self, table: &str) -> Result<(), EngineError> {
+        self.server.gather_statistics(table)
+    }
+
     fn settle(&self) -> Result<(), EngineError> {
         self.server.settle()
     }

@@ -82,6 +82,11 @@ pub(crate) trait Product: Send + Sync {
         Err(format!("{} has no terminals", self.name()).into())
     }
 
+    /// What gathers the planner's statistics of a table that was filled.
+    fn gathering(&self, table: &str) -> String {
+        format!("ANALYZE {table}")
+    }
+
     /// The maintenance after the tables of `tpcc` were filled.
     fn settling(&self) -> &'static [&'static str] {
         &[]

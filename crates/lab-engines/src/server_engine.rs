@@ -110,6 +110,10 @@ impl<P: Product> Terminals for ServerEngine<P> {
         self.terminal_at(&address, server, isolation)
     }
 
+    fn gather_statistics(&self, table: &str) -> Result<(), EngineError> {
+        self.order(&[&self.product.gathering(table)]).map(drop)
+    }
+
     fn settle(&self) -> Result<(), EngineError> {
         self.order(self.product.settling()).map(drop)
     }

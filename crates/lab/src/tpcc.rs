@@ -81,10 +81,11 @@ pub fn make_tables(
         terminal.commit()?;
         // Rows of the next table are checked against those of this one: without statistics a server
         // may choose another index than that of the key.
-        terminals.settle()?;
+        terminals.gather_statistics(table.name)?;
     }
     terminal.close()?;
     sample.sample = meter.stop();
+    terminals.settle()?;
     sample.tpcc = Some(Box::new(TpccSample {
         database_bytes: terminals.database_bytes()?,
         run: None,

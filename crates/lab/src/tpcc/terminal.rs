@@ -29,8 +29,15 @@ pub trait Terminals {
         None
     }
 
+    /// Gathers the statistics by which the server chooses indexes of a table.
+    ///
+    /// # Errors
+    ///
+    /// If the server refuses.
+    fn gather_statistics(&self, table: &str) -> Result<(), EngineError>;
+
     /// Does the maintenance that the server would otherwise do some time after the tables were
-    /// filled.
+    /// filled, and has it store rows closely that came in another order than that of their keys.
     ///
     /// # Errors
     ///
