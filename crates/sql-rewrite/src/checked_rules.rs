@@ -24,6 +24,17 @@ pub fn check_rules(rules: &Rules, has_finisher: bool) -> Result<(), Vec<RulesErr
                 });
                 continue;
             }
+            if rule.logical.is_of_mysql() {
+                errors.push(RulesError::Column {
+                    table: table.clone(),
+                    column: column.clone(),
+                    problem: format!(
+                        "has the type {}, which only MySQL and MariaDB have",
+                        rule.logical
+                    ),
+                });
+                continue;
+            }
             let problem = match table_checks::read_all(column, rule.logical, &rule.checks) {
                 Err(wrong) => wrong,
                 Ok(checks) if checks.is_empty() || has_finisher => continue,

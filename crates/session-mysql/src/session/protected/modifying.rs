@@ -297,7 +297,8 @@ impl Modifying {
                     let value = loaded.sealer.open(column, sealed).ok().flatten();
                     let value = value
                         .ok_or_else(|| StatementError::unopened(loaded.schema.column(column)))?;
-                    let number = Number::of_value(&value);
+                    let logical = loaded.schema.column(column).logical;
+                    let number = Number::of_value(&value, logical);
                     Some(number.ok_or_else(StatementError::other_plan)?)
                 }
             });
