@@ -118,7 +118,6 @@ impl Scale {
             offset: 0,
             bits,
             is_limited: true,
-            ..self
         })
     }
 

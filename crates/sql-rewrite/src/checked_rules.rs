@@ -54,3 +54,18 @@ pub fn check_rules(rules: &Rules, has_finisher: bool) -> Result<(), Vec<RulesErr
         false => Err(errors),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_of_mysql_alone_are_refused() {
+        for logical in ["tinyint", "mediumint", "bigint unsigned"] {
+            let text = format!("[columns.t]\na = {{ type = \"{logical}\" }}");
+            let rules = Rules::from_toml(&text).expect("rules");
+            let errors = check_rules(&rules, true).expect_err(logical);
+            assert!(errors[0].to_string().contains("only MySQL"), "{errors:?}");
+        }
+    }
+}

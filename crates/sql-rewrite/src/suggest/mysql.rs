@@ -566,7 +566,6 @@ mod tests {
         for (declared, wanted) in [
             ("bigint(20)", Some(LogicalType::BigInt)),
             ("int", Some(LogicalType::Integer)),
-            ("int(10) unsigned", None),
             ("tinyint(1)", Some(LogicalType::Whole(WholeType::Flag))),
             (
                 "int(10) unsigned",
