@@ -25,6 +25,7 @@ const LONG: &str = "sixty-four letters and one byte of padding: the other cipher
 
 fn main() -> anyhow::Result<()> {
     values()?;
+    unsigned()?;
     compact()?;
     long()?;
     damaged()?;
@@ -154,10 +155,44 @@ fn values() -> anyhow::Result<()> {
     write("equality_of_a_domain_opens", proves, ROOT, &shared, &sealed)
 }
 
+/// Whole numbers of MySQL and MariaDB.
+fn unsigned() -> anyhow::Result<()> {
+    for (name, logical, mode, text) in [
+        (
+            "random_unsigned_mediumint_opens",
+            "mediumint unsigned",
+            "random",
+            "16777215",
+        ),
+        (
+            "equality_unsigned_bigint_opens",
+            "bigint unsigned",
+            "equality",
+            "18446744073709551615",
+        ),
+        (
+            "order_unsigned_integer_opens",
+            "int unsigned",
+            "order",
+            "4294967295",
+        ),
+    ] {
+        let column = column(logical, mode)?;
+        let proves = format!("A value of type {logical} in mode {mode} opens.");
+        write(name, &proves, ROOT, &column, &seal(&column, text)?)?;
+    }
+    Ok(())
+}
+
 fn compact() -> anyhow::Result<()> {
     for (logical, name, text) in [
         ("integer", "compact_integer_opens", "-77"),
         ("bigint", "compact_bigint_opens", "9223372036854775807"),
+        (
+            "bigint unsigned",
+            "compact_unsigned_bigint_opens",
+            "18446744073709551615",
+        ),
         ("date", "compact_date_opens", "2026-11-26"),
         ("timestamp", "compact_timestamp_opens", "-infinity"),
     ] {

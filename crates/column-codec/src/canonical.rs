@@ -3,7 +3,7 @@
 use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::BigInt;
 use bigdecimal::num_traits::ToPrimitive;
-use column_value::{LogicalType, NumericSpecial, Pad, Value};
+use column_value::{LogicalType, NumericSpecial, Pad, Value, WholeType};
 
 /// Size of the number of a type, before a value that is kept unread.
 pub(crate) const NUMBER_SIZE: usize = 4;
@@ -14,7 +14,7 @@ const ELEMENT_TYPE: std::ops::Range<usize> = 8..12;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     Boolean,
-    /// `smallint`, `integer`, `bigint`
+    /// `smallint`, `integer`, `bigint`, and other whole numbers that 64 bits with a sign hold
     Integer,
     /// `real`, `double precision`
     Float,
@@ -30,13 +30,19 @@ pub(crate) enum Class {
     Json,
     /// All types that are kept unread: the number of the type is part of a value.
     Opaque,
+    /// `bigint unsigned`
+    Unsigned,
 }
 
 impl Class {
     pub(crate) fn of(logical: LogicalType) -> Self {
         match logical {
             LogicalType::Boolean => Self::Boolean,
-            LogicalType::SmallInt | LogicalType::Integer | LogicalType::BigInt => Self::Integer,
+            LogicalType::Whole(WholeType::UnsignedBig) => Self::Unsigned,
+            LogicalType::SmallInt
+            | LogicalType::Integer
+            | LogicalType::BigInt
+            | LogicalType::Whole(_) => Self::Integer,
             LogicalType::Real | LogicalType::Double => Self::Float,
             LogicalType::Numeric(_) => Self::Numeric,
             LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_) => Self::Text,
@@ -67,6 +73,7 @@ impl Class {
             Self::Uuid => 11,
             Self::Json => 12,
             Self::Opaque => 13,
+            Self::Unsigned => 14,
         }
     }
 
@@ -91,11 +98,11 @@ pub(crate) fn encode(
 ) -> bool {
     match (Class::of(logical), value) {
         (Class::Boolean, Value::Boolean(truth)) => out.push(u8::from(*truth)),
-        (Class::Integer, Value::Integer(number)) => match logical {
-            LogicalType::SmallInt if exact => out.extend((*number as i16).to_be_bytes()),
-            LogicalType::Integer if exact => out.extend((*number as i32).to_be_bytes()),
-            _ => out.extend(number.to_be_bytes()),
-        },
+        (Class::Integer, Value::Integer(number)) => {
+            let size = if exact { whole_size(logical) } else { 8 };
+            out.extend(&number.to_be_bytes()[8 - size..]);
+        }
+        (Class::Unsigned, Value::Unsigned(number)) => out.extend(number.to_be_bytes()),
         (Class::Float, Value::Float(number)) => {
             let number = if exact { *number } else { plain_float(*number) };
             match logical {
@@ -149,6 +156,16 @@ pub(crate) fn encode(
         _ => return false,
     }
     true
+}
+
+/// Bytes of the whole numbers of a type in mode random.
+pub(crate) fn whole_size(logical: LogicalType) -> usize {
+    match logical {
+        LogicalType::SmallInt => 2,
+        LogicalType::Integer => 4,
+        LogicalType::Whole(whole) => whole.signed_size(),
+        _ => 8,
+    }
 }
 
 /// Appends bytes that are equal for two values of a type if they are equal in SQL; returns false if
@@ -245,6 +262,7 @@ pub(crate) fn decode(bytes: &[u8], logical: LogicalType) -> Option<Value> {
             _ => return None,
         },
         Class::Integer => Value::Integer(decode_integer(bytes)?),
+        Class::Unsigned => Value::Unsigned(u64::from_be_bytes(bytes.try_into().ok()?)),
         Class::Float => Value::Float(decode_float(bytes)?),
         Class::Numeric => decode_numeric(bytes, logical)?,
         Class::Text | Class::Bytes | Class::Json | Class::Opaque => {

@@ -289,6 +289,7 @@ fn fixed_size(logical: LogicalType) -> Option<usize> {
     Some(match logical {
         LogicalType::Boolean => 1,
         LogicalType::SmallInt => 2,
+        LogicalType::Whole(whole) => whole.signed_size(),
         LogicalType::Integer | LogicalType::Real | LogicalType::Date => 4,
         LogicalType::BigInt
         | LogicalType::Double

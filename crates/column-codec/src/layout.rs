@@ -5,7 +5,7 @@ use column_value::{EqualityForm, LogicalType, Pad};
 use crypto::page::TAG_SIZE;
 use crypto::value::{BLOCK_CONTENT_SIZE_MAX, SHORT_MAC_SIZE, TOKEN_SIZE, VALUE_NONCE_SIZE};
 
-use crate::canonical::{Class, NUMBER_SIZE};
+use crate::canonical::{Class, NUMBER_SIZE, whole_size};
 use crate::compact;
 use crate::order::Scale;
 use crate::spec::{ColumnSpec, Mode};
@@ -137,6 +137,7 @@ impl Layout {
             Class::of(self.logical),
             Class::Boolean
                 | Class::Integer
+                | Class::Unsigned
                 | Class::Float
                 | Class::Date
                 | Class::Time
@@ -170,11 +171,8 @@ impl Layout {
         let is_exact = self.mode == Mode::Random;
         match Class::of(self.logical) {
             Class::Boolean => 1,
-            Class::Integer => match self.logical {
-                LogicalType::SmallInt if is_exact => 2,
-                LogicalType::Integer if is_exact => 4,
-                _ => 8,
-            },
+            Class::Integer if is_exact => whole_size(self.logical) as u64,
+            Class::Integer | Class::Unsigned => 8,
             Class::Float if is_exact && self.logical == LogicalType::Real => 4,
             Class::Float | Class::Time | Class::Timestamp | Class::TimestampTz => 8,
             Class::Date => 4,

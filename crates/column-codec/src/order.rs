@@ -5,7 +5,7 @@
 //! the same digits up to their first different bit; there the digits differ by 1, as the bits do.
 //! No digit wraps, so the order is exact.
 
-use column_value::{LogicalType, NumericSpecial, Value};
+use column_value::{LogicalType, NumericSpecial, Value, WholeType};
 use crypto::value::PrefixFunction;
 
 use crate::canonical::plain_float;
@@ -29,6 +29,10 @@ pub(crate) struct Scale {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Integer,
+    /// Whole numbers of a type that has none below zero
+    Unsigned,
+    /// `bigint unsigned`
+    UnsignedBig,
     /// `numeric` with this scale; NaN is the greatest number.
     Decimal {
         scale: i64,
@@ -72,6 +76,11 @@ impl Scale {
             LogicalType::SmallInt => signed(Kind::Integer, 16),
             LogicalType::Integer => signed(Kind::Integer, 32),
             LogicalType::BigInt => signed(Kind::Integer, 64),
+            LogicalType::Whole(WholeType::UnsignedBig) => pattern(Kind::UnsignedBig, 64),
+            LogicalType::Whole(whole) => match whole.is_unsigned() {
+                true => pattern(Kind::Unsigned, whole.bits()),
+                false => signed(Kind::Integer, whole.bits()),
+            },
             LogicalType::Numeric(Some((precision @ ..=18, scale))) => {
                 // From -(10^p - 1) to 10^p - 1, and NaN above.
                 let greatest = 10_i128.pow(u32::from(precision));
@@ -95,12 +104,20 @@ impl Scale {
 
     /// The scale for numbers from 0 to 2^bits - 1.
     pub(crate) fn with_bits(self, bits: u8) -> Option<Self> {
-        let has_bits = matches!(self.kind, Kind::Integer | Kind::Decimal { .. });
+        let kind = match self.kind {
+            // What they share with those that have a sign.
+            Kind::Unsigned => Kind::Integer,
+            kind => kind,
+        };
+        let has_bits = matches!(
+            kind,
+            Kind::Integer | Kind::UnsignedBig | Kind::Decimal { .. }
+        );
         (has_bits && (1..=63).contains(&bits)).then_some(Self {
+            kind,
             offset: 0,
             bits,
             is_limited: true,
-            ..self
         })
     }
 
@@ -114,6 +131,7 @@ impl Scale {
             Kind::Date => (5, 0),
             Kind::Time => (6, 0),
             Kind::Timestamp => (7, 0),
+            Kind::Unsigned | Kind::UnsignedBig => (8, 0),
         };
         let [high, low] = decimals.to_be_bytes();
         [kind, high, low, self.bits, u8::from(self.is_limited)]
@@ -132,7 +150,8 @@ impl Scale {
     /// The position of a value of the column's type.
     pub(crate) fn place(self, value: &Value) -> Option<Place> {
         let whole = match (self.kind, value) {
-            (Kind::Integer, Value::Integer(number)) => i128::from(*number),
+            (Kind::Integer | Kind::Unsigned, Value::Integer(number)) => i128::from(*number),
+            (Kind::UnsignedBig, Value::Unsigned(number)) => i128::from(*number),
             (Kind::Decimal { .. }, Value::NumericSpecial(special)) => {
                 return Some(match special {
                     NumericSpecial::NegativeInfinity => Place::BelowAll,
@@ -209,7 +228,8 @@ impl Scale {
     pub(crate) fn value(self, number: u64) -> Option<Value> {
         let whole = i128::from(number) - self.offset;
         Some(match self.kind {
-            Kind::Integer => Value::Integer(i64::try_from(whole).ok()?),
+            Kind::UnsignedBig => Value::Unsigned(u64::try_from(whole).ok()?),
+            Kind::Integer | Kind::Unsigned => Value::Integer(i64::try_from(whole).ok()?),
             Kind::Decimal { .. } if self.has_nan() && number == self.nan() => {
                 Value::NumericSpecial(NumericSpecial::Nan)
             }

@@ -38,6 +38,7 @@ pub(crate) fn among(value: &Value, logical: LogicalType) -> Result<Same<'_>, Unf
     let exact = |value| Ok(Same::Exact(Cow::Owned(value)));
     match (Class::of(logical), value) {
         (Class::Integer, Value::Numeric(number)) => Ok(integer_of_numeric(number)),
+        (Class::Unsigned, Value::Numeric(number)) => Ok(unsigned_of_numeric(number)),
         (Class::Integer, Value::Float(number)) => integer_of_float(*number, logical),
         (Class::Integer, Value::NumericSpecial(NumericSpecial::NegativeInfinity)) => {
             Ok(Same::BelowAll)
@@ -70,6 +71,7 @@ pub(crate) fn among(value: &Value, logical: LogicalType) -> Result<Same<'_>, Unf
         })),
         (Class::Boolean, Value::Boolean(_))
         | (Class::Integer, Value::Integer(_))
+        | (Class::Unsigned, Value::Unsigned(_))
         | (Class::Numeric, Value::Numeric(_) | Value::NumericSpecial(_))
         | (Class::Text | Class::Json, Value::Text(_))
         | (Class::Bytes, Value::Bytes(_))
@@ -111,6 +113,16 @@ fn integer_of_numeric(number: &BigDecimal) -> Same<'static> {
     match floor.to_i64() {
         Some(whole) if floor == *number => Same::Exact(Cow::Owned(Value::Integer(whole))),
         Some(whole) => Same::Above(Value::Integer(whole)),
+        None if number.sign() == bigdecimal::num_bigint::Sign::Minus => Same::BelowAll,
+        None => Same::AboveAll,
+    }
+}
+
+fn unsigned_of_numeric(number: &BigDecimal) -> Same<'static> {
+    let floor = number.with_scale_round(0, RoundingMode::Floor);
+    match floor.to_u64() {
+        Some(whole) if floor == *number => Same::Exact(Cow::Owned(Value::Unsigned(whole))),
+        Some(whole) => Same::Above(Value::Unsigned(whole)),
         None if number.sign() == bigdecimal::num_bigint::Sign::Minus => Same::BelowAll,
         None => Same::AboveAll,
     }

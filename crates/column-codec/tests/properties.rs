@@ -2,7 +2,7 @@
 
 use column_codec::{Codec, ColumnSpec, Mode};
 use column_value::{
-    EqualityForm, KnownType, LogicalType, NamedKind, NamedType, OpaqueType, Pad, Value,
+    EqualityForm, KnownType, LogicalType, NamedKind, NamedType, OpaqueType, Pad, Value, WholeType,
 };
 use crypto::secret::Key;
 use proptest::prelude::*;
@@ -89,6 +89,8 @@ fn order_is_kept_in_every_width() {
     check_order(&codec(LogicalType::SmallInt, Mode::Order, None), 16, true);
     check_order(&codec(LogicalType::Integer, Mode::Order, None), 32, true);
     check_order(&codec(LogicalType::BigInt, Mode::Order, None), 64, true);
+    let medium = LogicalType::Whole(WholeType::UnsignedMedium);
+    check_order(&codec(medium, Mode::Order, None), 24, false);
 }
 
 proptest! {

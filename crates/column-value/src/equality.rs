@@ -25,6 +25,7 @@ impl EqualityForm {
                 LogicalType::SmallInt
                     | LogicalType::Integer
                     | LogicalType::BigInt
+                    | LogicalType::Whole(_)
                     | LogicalType::Date
                     | LogicalType::Time(_)
                     | LogicalType::Timestamp(_)

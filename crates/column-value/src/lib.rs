@@ -33,6 +33,7 @@ mod opaque;
 mod pad;
 mod space;
 mod value;
+mod whole;
 
 pub use collation::Collation;
 pub use equality::EqualityForm;
@@ -41,3 +42,4 @@ pub use opaque::{ExtensionType, KnownType, NamedKind, NamedType, OpaqueType};
 pub use pad::Pad;
 pub use space::is_space;
 pub use value::{NumericSpecial, Value, ValueError};
+pub use whole::WholeType;

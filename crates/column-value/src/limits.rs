@@ -14,11 +14,12 @@ const TIMESTAMP_FIRST: i64 = civil::FIRST_DAY * DAY_US;
 /// 294276-12-31, one microsecond before its end.
 const TIMESTAMP_LAST: i64 = (civil::LAST_TIMESTAMP_DAY + 1) * DAY_US - 1;
 
-/// The range of an integer type.
+/// The range of an integer type; of `bigint unsigned`, as far as 64 bits with a sign go.
 pub fn integer_range(logical: LogicalType) -> RangeInclusive<i64> {
     match logical {
         LogicalType::SmallInt => i64::from(i16::MIN)..=i64::from(i16::MAX),
         LogicalType::Integer => i64::from(i32::MIN)..=i64::from(i32::MAX),
+        LogicalType::Whole(whole) => whole.range().unwrap_or(0..=i64::MAX),
         _ => i64::MIN..=i64::MAX,
     }
 }

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::opaque::{OpaqueType, SECOND_DIGITS_MAX};
+use crate::whole::WholeType;
 
 /// A type of a column, with its limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -19,6 +20,8 @@ pub enum LogicalType {
     Integer,
     /// `bigint`, 64 bit
     BigInt,
+    /// Whole numbers that only MySQL and MariaDB have
+    Whole(WholeType),
     /// `real`, IEEE 754 binary32
     Real,
     /// `double precision`, IEEE 754 binary64
@@ -56,7 +59,8 @@ pub enum LogicalType {
      double precision, numeric(p,s), text, varchar(n), char(n), bytea, date, time(p), \
      timestamp(p), timestamptz(p), uuid, json, jsonb, interval, inet, cidr, macaddr, \
      macaddr8, timetz, bit(n), varbit(n), ranges, geometric types, tsvector, hstore, citext, \
-     enum name, and arrays of them"
+     enum name, and arrays of them; before MySQL and MariaDB also tinyint, tinyint(1), mediumint, \
+     and whole numbers with unsigned, as int unsigned"
 )]
 pub struct TypeNameError {
     name: String,
@@ -124,7 +128,10 @@ impl LogicalType {
             }
             ("uuid", []) => Self::Uuid,
             ("json", []) => Self::Json,
-            _ => Self::Opaque(OpaqueType::from_parts(name, limits)?),
+            _ => match WholeType::from_parts(name, limits) {
+                Some(whole) => Self::Whole(whole),
+                None => Self::Opaque(OpaqueType::from_parts(name, limits)?),
+            },
         })
     }
 
@@ -166,15 +173,25 @@ impl LogicalType {
 
     /// Whether `+`, `SUM` and `AVG` are defined on the type.
     pub fn is_number(self) -> bool {
+        self.is_whole() || matches!(self, Self::Real | Self::Double | Self::Numeric(_))
+    }
+
+    /// Whether its values are whole numbers.
+    pub fn is_whole(self) -> bool {
         matches!(
             self,
-            Self::SmallInt
-                | Self::Integer
-                | Self::BigInt
-                | Self::Real
-                | Self::Double
-                | Self::Numeric(_)
+            Self::SmallInt | Self::Integer | Self::BigInt | Self::Whole(_)
         )
+    }
+
+    /// Whether it is a type of whole numbers none of which is below zero.
+    pub fn is_unsigned(self) -> bool {
+        matches!(self, Self::Whole(whole) if whole.is_unsigned())
+    }
+
+    /// Whether it is a type that only MySQL and MariaDB have.
+    pub fn is_of_mysql(self) -> bool {
+        matches!(self, Self::Whole(_))
     }
 }
 
@@ -268,6 +285,7 @@ impl fmt::Display for LogicalType {
             Self::TimestampTz(None) => "timestamp with time zone",
             Self::Uuid => "uuid",
             Self::Json => "json",
+            Self::Whole(whole) => whole.name(),
             Self::Opaque(opaque) => return write!(f, "{opaque}"),
         };
         f.write_str(name)
@@ -311,6 +329,8 @@ mod tests {
             "timestamp(3) with time zone[]",
             "character varying(5)[]",
             "bit(8)[]",
+            "tinyint(1)",
+            "bigint unsigned",
         ] {
             let logical: LogicalType = name.parse().expect("a known name");
             assert_eq!(logical.to_string(), name);
@@ -330,6 +350,7 @@ mod tests {
             ("time(0)", "time(0) without time zone"),
             ("BIT", "bit(1)"),
             ("int4[3][]", "integer[]"),
+            ("INTEGER UNSIGNED", "int unsigned"),
         ] {
             let logical: LogicalType = short.parse().expect("a known name");
             assert_eq!(logical.to_string(), long);

@@ -17,6 +17,8 @@ pub enum Value {
     Boolean(bool),
     /// `smallint`, `integer`, `bigint`
     Integer(i64),
+    /// `bigint unsigned`
+    Unsigned(u64),
     /// `real`, `double precision`
     Float(f64),
     /// `numeric`. The scale is the one that is shown, and never below 0.
@@ -88,6 +90,7 @@ impl fmt::Debug for Value {
         formatter.write_str(match self {
             Self::Boolean(_) => "Boolean(..)",
             Self::Integer(_) => "Integer(..)",
+            Self::Unsigned(_) => "Unsigned(..)",
             Self::Float(_) => "Float(..)",
             Self::Numeric(_) | Self::NumericSpecial(_) => "Numeric(..)",
             Self::Text(_) => "Text(..)",

@@ -53,6 +53,7 @@ pub(crate) fn size(value: &Value) -> usize {
         Value::Numeric(number) => (number.digits() / 2) as usize,
         Value::Boolean(_)
         | Value::Integer(_)
+        | Value::Unsigned(_)
         | Value::Float(_)
         | Value::NumericSpecial(_)
         | Value::Date(_)

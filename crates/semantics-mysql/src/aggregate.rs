@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use bigdecimal::BigDecimal;
-use column_value::{LogicalType, Value, ValueError};
+use column_value::{LogicalType, Value, ValueError, WholeType};
 use sqlstate::SqlState;
 
 /// Digits that a sum has more than what is added up (`Item_sum_sum`).
@@ -17,6 +17,7 @@ pub fn sum_type(logical: LogicalType) -> Option<LogicalType> {
         LogicalType::SmallInt => (5, 0),
         LogicalType::Integer => (10, 0),
         LogicalType::BigInt => (19, 0),
+        LogicalType::Whole(whole) => (whole_digits(whole), 0),
         LogicalType::Numeric(Some(limits)) => limits,
         _ => return None,
     };
@@ -24,10 +25,22 @@ pub fn sum_type(logical: LogicalType) -> Option<LogicalType> {
     Some(LogicalType::Numeric(Some((precision, scale))))
 }
 
+/// Digits of a whole number, as sums count them.
+fn whole_digits(whole: WholeType) -> u16 {
+    match whole {
+        WholeType::Flag | WholeType::Tiny | WholeType::UnsignedTiny => 3,
+        WholeType::UnsignedSmall => 5,
+        WholeType::Medium | WholeType::UnsignedMedium => 8,
+        WholeType::UnsignedInteger => 10,
+        WholeType::UnsignedBig => 20,
+    }
+}
+
 /// The sum of a value and an earlier sum; None: it is no number that is added up.
 pub fn sum(earlier: Option<BigDecimal>, value: &Value) -> Option<BigDecimal> {
     let own = match value {
         Value::Integer(number) => BigDecimal::from(*number),
+        Value::Unsigned(number) => BigDecimal::from(*number),
         Value::Numeric(number) => number.clone(),
         _ => return None,
     };
@@ -41,6 +54,7 @@ pub fn sum(earlier: Option<BigDecimal>, value: &Value) -> Option<BigDecimal> {
 pub fn compare(one: &Value, other: &Value) -> Option<Ordering> {
     match (one, other) {
         (Value::Integer(one), Value::Integer(other)) => Some(one.cmp(other)),
+        (Value::Unsigned(one), Value::Unsigned(other)) => Some(one.cmp(other)),
         (Value::Numeric(one), Value::Numeric(other)) => Some(one.cmp(other)),
         (Value::Float(one), Value::Float(other)) => one.partial_cmp(other),
         (Value::Date(one), Value::Date(other)) => Some(one.cmp(other)),

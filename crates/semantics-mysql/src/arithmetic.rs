@@ -47,10 +47,14 @@ const DIGITS_OF_SUM: u64 = 14;
 const DIGITS_MAX: u64 = 65;
 
 impl Number {
-    /// A value of a column of whole numbers or decimals.
-    pub fn of_value(value: &Value) -> Option<Self> {
+    /// A value of a column of whole numbers or decimals of a type.
+    pub fn of_value(value: &Value, logical: LogicalType) -> Option<Self> {
         match value {
+            Value::Integer(whole) if logical.is_unsigned() => {
+                Some(Self::unsigned(u64::try_from(*whole).ok()?))
+            }
             Value::Integer(whole) => Some(Self::whole(*whole)),
+            Value::Unsigned(whole) => Some(Self::unsigned(*whole)),
             Value::Numeric(decimal) => Some(Self {
                 value: decimal.clone(),
                 kind: Kind::Decimal,
@@ -130,6 +134,10 @@ impl Number {
         };
         match kind {
             Kind::Whole if !within(i64::MIN.into(), i64::MAX.into()) => {
+                return Err(ArithmeticError::TooLarge);
+            }
+            // With NO_UNSIGNED_SUBTRACTION it is out of the column's range instead.
+            Kind::Unsigned if !within(0.into(), u64::MAX.into()) && logical.is_unsigned() => {
                 return Err(ArithmeticError::TooLarge);
             }
             Kind::Unsigned if !within(0.into(), u64::MAX.into()) => {

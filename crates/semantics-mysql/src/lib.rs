@@ -32,7 +32,8 @@ pub use aggregate::{check_sorted, compare, sum, sum_type};
 pub use arithmetic::{ArithmeticError, Number};
 pub use names::name_of_type;
 
-use column_value::{LogicalType, Value, ValueError};
+use column_value::limits::integer_range;
+use column_value::{LogicalType, Value, ValueError, WholeType};
 use sqlstate::SqlState;
 
 /// A constant of a statement, or a parameter.
@@ -91,7 +92,10 @@ pub fn stored_within(
     size_max: usize,
 ) -> Result<Value, ValueError> {
     match logical {
-        LogicalType::SmallInt | LogicalType::Integer | LogicalType::BigInt => {
+        LogicalType::SmallInt
+        | LogicalType::Integer
+        | LogicalType::BigInt
+        | LogicalType::Whole(_) => {
             let number = number::read(digits(given, logical)?, logical)?;
             number::integer(&number, logical)
         }
@@ -141,7 +145,10 @@ pub fn stored_within(
 /// type are not compared.
 pub fn matched(given: Given<'_>, logical: LogicalType) -> Result<Option<Value>, ValueError> {
     match logical {
-        LogicalType::SmallInt | LogicalType::Integer | LogicalType::BigInt => {
+        LogicalType::SmallInt
+        | LogicalType::Integer
+        | LogicalType::BigInt
+        | LogicalType::Whole(_) => {
             let number = number::read(digits(given, logical)?, logical)?;
             number::check_compared(&number, matches!(given, Given::Text(_)), logical)?;
             Ok(number::exact(&number, 0).and_then(|exact| number::integer(&exact, logical).ok()))
@@ -197,6 +204,7 @@ pub fn bound(given: Given<'_>, logical: LogicalType) -> Result<Value, ValueError
         LogicalType::SmallInt
         | LogicalType::Integer
         | LogicalType::BigInt
+        | LogicalType::Whole(_)
         | LogicalType::Numeric(Some(_)) => {
             let number = number::read(digits(given, logical)?, logical)?;
             number::check_compared(&number, matches!(given, Given::Text(_)), logical)?;
@@ -214,10 +222,15 @@ pub fn bound(given: Given<'_>, logical: LogicalType) -> Result<Value, ValueError
 pub fn text(value: &Value, logical: LogicalType) -> Result<Vec<u8>, ValueError> {
     let mut out = String::new();
     match (value, logical) {
-        (
-            Value::Integer(number),
-            LogicalType::SmallInt | LogicalType::Integer | LogicalType::BigInt,
-        ) => out = number.to_string(),
+        // Of another range if the rule was changed, and none of the type then.
+        (Value::Integer(number), logical)
+            if logical.is_whole() && integer_range(logical).contains(number) =>
+        {
+            out = number.to_string();
+        }
+        (Value::Unsigned(number), LogicalType::Whole(WholeType::UnsignedBig)) => {
+            out = number.to_string();
+        }
         (Value::Numeric(number), LogicalType::Numeric(Some((_, scale)))) => {
             let number = column_value::numeric::round(number, scale.into());
             column_value::numeric::write(&number, &mut out);

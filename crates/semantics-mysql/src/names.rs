@@ -16,6 +16,7 @@ pub fn name_of_type(logical: LogicalType) -> Option<String> {
         LogicalType::SmallInt => "smallint".to_owned(),
         LogicalType::Integer => "int".to_owned(),
         LogicalType::BigInt => "bigint".to_owned(),
+        LogicalType::Whole(whole) => whole.name().to_owned(),
         LogicalType::Numeric(Some((precision @ ..=PRECISION_MAX, scale @ ..=30))) => {
             format!("decimal({precision},{scale})")
         }

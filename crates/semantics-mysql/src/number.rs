@@ -3,7 +3,7 @@
 use bigdecimal::BigDecimal;
 use column_value::limits::integer_range;
 use column_value::numeric::{self, whole_digits};
-use column_value::{LogicalType, Value, ValueError};
+use column_value::{LogicalType, Value, ValueError, WholeType};
 
 use crate::{named, not_understood};
 
@@ -35,8 +35,15 @@ pub fn integer(number: &BigDecimal, logical: LogicalType) -> Result<Value, Value
     let mut text = String::new();
     numeric::write(&numeric::round(number, 0), &mut text);
     let range = integer_range(logical);
-    match text.parse::<i64>().ok().filter(|own| range.contains(own)) {
-        Some(number) => Ok(Value::Integer(number)),
+    let value = match logical {
+        LogicalType::Whole(WholeType::UnsignedBig) => text.parse().ok().map(Value::Unsigned),
+        _ => {
+            let number = text.parse::<i64>().ok().filter(|own| range.contains(own));
+            number.map(Value::Integer)
+        }
+    };
+    match value {
+        Some(value) => Ok(value),
         None => Err(ValueError::out_of_range(&named(logical))),
     }
 }

@@ -71,6 +71,7 @@ impl ValueText for Value {
             LogicalType::TimestampTz(_) => datetime_text::timestamp_tz(text, context),
             LogicalType::Uuid => bytes::parse_uuid(text),
             LogicalType::Json => parse_json(text),
+            LogicalType::Whole(whole) => Err(ValueError::syntax(whole.name())),
             LogicalType::Opaque(opaque) => context.opaque.read_text(opaque, text).map(Self::Opaque),
         }
     }
@@ -81,6 +82,9 @@ impl ValueText for Value {
             Self::Boolean(false) => out.push('f'),
             Self::Integer(number) => {
                 // Writing to a String does not fail.
+                let _ = write!(out, "{number}");
+            }
+            Self::Unsigned(number) => {
                 let _ = write!(out, "{number}");
             }
             Self::Float(number) => {

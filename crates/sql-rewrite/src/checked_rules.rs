@@ -24,6 +24,17 @@ pub fn check_rules(rules: &Rules, has_finisher: bool) -> Result<(), Vec<RulesErr
                 });
                 continue;
             }
+            if rule.logical.is_of_mysql() {
+                errors.push(RulesError::Column {
+                    table: table.clone(),
+                    column: column.clone(),
+                    problem: format!(
+                        "has the type {}, which only MySQL and MariaDB have",
+                        rule.logical
+                    ),
+                });
+                continue;
+            }
             let problem = match table_checks::read_all(column, rule.logical, &rule.checks) {
                 Err(wrong) => wrong,
                 Ok(checks) if checks.is_empty() || has_finisher => continue,
@@ -41,5 +52,20 @@ pub fn check_rules(rules: &Rules, has_finisher: bool) -> Result<(), Vec<RulesErr
     match errors.is_empty() {
         true => Ok(()),
         false => Err(errors),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_of_mysql_alone_are_refused() {
+        for logical in ["tinyint", "mediumint", "bigint unsigned"] {
+            let text = format!("[columns.t]\na = {{ type = \"{logical}\" }}");
+            let rules = Rules::from_toml(&text).expect("rules");
+            let errors = check_rules(&rules, true).expect_err(logical);
+            assert!(errors[0].to_string().contains("only MySQL"), "{errors:?}");
+        }
     }
 }

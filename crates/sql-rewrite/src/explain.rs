@@ -277,7 +277,8 @@ fn warnings(rule: &ProtectedColumn, schema: &Schema) -> Vec<String> {
             && other.mode == Mode::Order
     });
     if rule.mode == Mode::Order {
-        if matches!(rule.logical, LogicalType::Date | LogicalType::SmallInt) {
+        let is_small = matches!(rule.logical, LogicalType::Whole(whole) if whole.bits() <= 16);
+        if is_small || matches!(rule.logical, LogicalType::Date | LogicalType::SmallInt) {
             warnings.push(
                 "where nearly every possible value occurs, the order alone is the value".to_owned(),
             );

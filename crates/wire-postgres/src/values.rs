@@ -71,6 +71,8 @@ pub fn oid(logical: LogicalType) -> u32 {
         LogicalType::Numeric(_) => 1700,
         LogicalType::Uuid => 2950,
         LogicalType::Opaque(opaque) => opaque.oid(),
+        // PostgreSQL has none: no rule before it has such a type.
+        LogicalType::Whole(_) => 0,
     }
 }
 
@@ -122,6 +124,7 @@ pub fn size(logical: LogicalType) -> i16 {
         | LogicalType::TimestampTz(_) => 8,
         LogicalType::Uuid => 16,
         LogicalType::Opaque(opaque) => opaque.size(),
+        LogicalType::Whole(whole) => i16::from(whole.bits().div_ceil(8)),
         LogicalType::Bytes
         | LogicalType::Text
         | LogicalType::Json
@@ -218,6 +221,7 @@ pub fn read(
             Value::timestamp(i64::from_be_bytes(fixed(bytes)?))?
         }
         LogicalType::Uuid => Value::Uuid(fixed(bytes)?),
+        LogicalType::Whole(_) => return Err(other_type()),
         LogicalType::Opaque(opaque) => Value::Opaque(context.opaque.read_binary(opaque, bytes)?),
     })
 }
@@ -272,6 +276,7 @@ fn write_binary(value: &Value, logical: LogicalType, out: &mut Vec<u8>) -> Resul
             LogicalType::BigInt => out.extend(number.to_be_bytes()),
             _ => return Err(wrong()),
         },
+        Value::Unsigned(_) => return Err(wrong()),
         Value::Float(number) if logical == LogicalType::Real => {
             out.extend((*number as f32).to_be_bytes());
         }

@@ -2,7 +2,7 @@
 //! example that writes them.
 
 use column_codec::{ColumnSpec, Mode, OpenError};
-use column_value::{EqualityForm, LogicalType, Pad, Value};
+use column_value::{EqualityForm, LogicalType, Pad, Value, WholeType};
 use semantics_postgres::{TextContext, ValueText};
 use serde::{Deserialize, Serialize};
 
@@ -117,9 +117,14 @@ impl Outcome {
 
 /// A value by its text, or by its bytes in hexadecimal where its type is kept unread.
 pub fn value(text: &str, logical: LogicalType) -> Value {
-    match logical.opaque() {
-        Some(_) => Value::Opaque(from_hex(text)),
-        None => Value::from_text(text, logical, &TextContext::default()).expect("a value"),
+    match logical {
+        LogicalType::Opaque(_) => Value::Opaque(from_hex(text)),
+        // PostgreSQL has no such type.
+        LogicalType::Whole(WholeType::UnsignedBig) => {
+            Value::Unsigned(text.parse().expect("digits"))
+        }
+        LogicalType::Whole(_) => Value::Integer(text.parse().expect("digits")),
+        _ => Value::from_text(text, logical, &TextContext::default()).expect("a value"),
     }
 }
 

@@ -22,3 +22,4 @@ mod sent_by_drivers;
 mod sessions;
 mod shown;
 mod sizes;
+mod types;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use column_value::{Collation, EqualityForm, LogicalType, Value};
+use column_value::{Collation, EqualityForm, LogicalType, Value, WholeType};
 use semantics_postgres::{TextContext, ValueText, assign};
 
 use super::{ColumnRule, Draws, Mode, Rules, RulesError};
@@ -191,6 +191,7 @@ fn check_mode(rule: &ColumnRule) -> Result<(), String> {
             LogicalType::SmallInt
             | LogicalType::Integer
             | LogicalType::BigInt
+            | LogicalType::Whole(_)
             | LogicalType::Real
             | LogicalType::Double
             | LogicalType::Date
@@ -255,6 +256,9 @@ fn bits_of(logical: LogicalType) -> Option<u8> {
         LogicalType::SmallInt => Some(15),
         LogicalType::Integer => Some(31),
         LogicalType::BigInt | LogicalType::Numeric(_) => Some(63),
+        LogicalType::Whole(WholeType::UnsignedBig) => Some(63),
+        LogicalType::Whole(whole) if whole.is_unsigned() => Some(whole.bits()),
+        LogicalType::Whole(whole) => Some(whole.bits() - 1),
         LogicalType::Boolean
         | LogicalType::Real
         | LogicalType::Double
@@ -345,6 +349,9 @@ pub fn few_values(logical: LogicalType, bits: Option<u8>) -> Option<&'static str
         LogicalType::Numeric(Some((digits, _))) if digits <= SMALL_DIGITS_MAX => {
             Some("a number of up to three digits has few values")
         }
+        LogicalType::Whole(whole) if whole.bits() <= SMALL_BITS_MAX => {
+            Some("a number of up to 8 bits has few values")
+        }
         _ if bits.is_some_and(|bits| bits <= SMALL_BITS_MAX) => {
             Some("a number of up to 8 bits has few values")
         }
@@ -388,12 +395,18 @@ fn check_domain_name(rule: &ColumnRule) -> Result<(), String> {
 /// Whether values of both rules have one canonical form, so that equal values have equal
 /// ciphertexts, and in mode `order` greater ones greater.
 fn comparable(left: &ColumnRule, right: &ColumnRule) -> bool {
-    use LogicalType::{BigInt, Char, Integer, Numeric, SmallInt, Text, Varchar};
+    use LogicalType::{Char, Numeric, Text, Varchar};
+
+    // Numbers beyond 63 bits have a form of their own.
+    let are_whole = |left: LogicalType, right: LogicalType| {
+        let is_big = |own| own == LogicalType::Whole(WholeType::UnsignedBig);
+        left.is_whole() && right.is_whole() && is_big(left) == is_big(right)
+    };
     if left.mode == Mode::Order {
         // How many bits a value has is part of what its digits mean.
         return match (left.logical, right.logical) {
-            (SmallInt | Integer | BigInt, SmallInt | Integer | BigInt) if left.bits.is_some() => {
-                true
+            (left_type, right_type) if left.bits.is_some() && left_type.is_whole() => {
+                are_whole(left_type, right_type)
             }
             (Numeric(Some((_, left_scale))), Numeric(Some((_, right_scale))))
                 if left.bits.is_some() =>
@@ -404,10 +417,10 @@ fn comparable(left: &ColumnRule, right: &ColumnRule) -> bool {
         };
     }
     match (left.logical, right.logical) {
-        (SmallInt | Integer | BigInt, SmallInt | Integer | BigInt)
-        | (Numeric(_), Numeric(_))
-        | (Text | Varchar(_), Text | Varchar(_))
-        | (Char(_), Char(_)) => true,
+        (left, right) if are_whole(left, right) => true,
+        (Numeric(_), Numeric(_)) | (Text | Varchar(_), Text | Varchar(_)) | (Char(_), Char(_)) => {
+            true
+        }
         (left, right) => left.with_all_digits() == right.with_all_digits(),
     }
 }

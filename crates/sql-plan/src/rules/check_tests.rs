@@ -351,6 +351,27 @@ fn only_what_has_a_length_is_padded() {
 }
 
 #[test]
+fn whole_numbers_of_mysql_share_domains_where_they_have_one_form() {
+    let domain = |first: &str, second: &str| {
+        format!(
+            "[columns.t]\na = {{ domain = \"d\", mode = \"equality\", type = \"{first}\" }}\n\
+             b = {{ domain = \"d\", mode = \"equality\", type = \"{second}\" }}"
+        )
+    };
+    accepted(&domain("int unsigned", "mediumint"));
+    accepted(&domain("smallint unsigned", "bigint"));
+    accepted(&domain("bigint unsigned", "bigint unsigned"));
+    refused(&domain("bigint unsigned", "bigint"), "cannot be compared");
+    refused(
+        &domain("int unsigned", "bigint unsigned"),
+        "cannot be compared",
+    );
+    for logical in ["tinyint", "tinyint(1)", "tinyint unsigned"] {
+        refused(&domain(logical, "integer"), "few values");
+    }
+}
+
+#[test]
 fn an_order_is_of_numbers_of_one_width() {
     let domain = |first: &str, second: &str, bits: &str| {
         format!(
@@ -358,7 +379,11 @@ fn an_order_is_of_numbers_of_one_width() {
              b = {{ domain = \"d\", mode = \"order\", type = \"{second}\"{bits} }}"
         )
     };
-    for (first, second) in [("integer", "bigint"), ("numeric(6,2)", "numeric(8,2)")] {
+    for (first, second) in [
+        ("integer", "bigint"),
+        ("int unsigned", "integer"),
+        ("numeric(6,2)", "numeric(8,2)"),
+    ] {
         refused(&domain(first, second, ""), "cannot be compared");
         accepted(&domain(first, second, ", bits = 20"));
     }

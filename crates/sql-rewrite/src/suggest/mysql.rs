@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use column_value::LogicalType;
+use column_value::{LogicalType, WholeType};
 use sql_plan::{Mode, Rules, RulesError, few_values};
 
 use super::{Candidate, Place, Proposal, Suggestion, TableProposal, Wishes, domains, rule};
@@ -108,13 +108,27 @@ struct Proposing<'a> {
 /// The rule's type for a column of the server. None: there is none.
 fn logical_of(type_name: &str) -> Option<LogicalType> {
     let name = type_name.to_ascii_lowercase();
-    let (word, limits) = match name.split_once('(') {
-        Some((word, limits)) => (word, limits.strip_suffix(')')?),
-        None => (name.as_str(), ""),
+    let (word, limits, behind) = match name.split_once('(') {
+        Some((word, rest)) => {
+            let (limits, behind) = rest.split_once(')')?;
+            (word, limits, behind.trim())
+        }
+        None => {
+            let (word, behind) = name.split_once(' ').unwrap_or((&name, ""));
+            (word, "", behind)
+        }
     };
     let numbers = limits.split(',').map(|own| own.trim().parse().ok());
     let numbers: Vec<u32> = numbers.collect::<Option<_>>().unwrap_or_default();
+    if !behind.is_empty() {
+        let whole = format!("{word} {behind}").parse().ok();
+        let is_known = numbers.len() < 2 && (word, numbers.as_slice()) != ("tinyint", &[1]);
+        return whole.filter(|own: &LogicalType| is_known && own.is_unsigned());
+    }
     let logical = match (word, numbers.as_slice()) {
+        ("tinyint", [1]) => LogicalType::Whole(WholeType::Flag),
+        ("tinyint", _) => LogicalType::Whole(WholeType::Tiny),
+        ("mediumint", _) => LogicalType::Whole(WholeType::Medium),
         ("smallint", _) => LogicalType::SmallInt,
         ("int", _) => LogicalType::Integer,
         ("bigint", _) => LogicalType::BigInt,
@@ -362,15 +376,9 @@ impl Proposing<'_> {
         if self.wishes.all {
             return;
         }
-        let is_number = |logical| {
-            matches!(
-                logical,
-                LogicalType::SmallInt | LogicalType::Integer | LogicalType::BigInt
-            )
-        };
         let numbers = self.candidates.iter();
         let numbers: Vec<Place> = numbers
-            .filter(|(_, own)| own.is_key && is_number(own.rule.logical))
+            .filter(|(_, own)| own.is_key && own.rule.logical.is_whole())
             .map(|(place, _)| place.clone())
             .collect();
         for place in numbers {
@@ -558,8 +566,16 @@ mod tests {
         for (declared, wanted) in [
             ("bigint(20)", Some(LogicalType::BigInt)),
             ("int", Some(LogicalType::Integer)),
-            ("int(10) unsigned", None),
-            ("tinyint(1)", None),
+            ("tinyint(1)", Some(LogicalType::Whole(WholeType::Flag))),
+            (
+                "int(10) unsigned",
+                Some(LogicalType::Whole(WholeType::UnsignedInteger)),
+            ),
+            (
+                "bigint unsigned",
+                Some(LogicalType::Whole(WholeType::UnsignedBig)),
+            ),
+            ("tinyint(1) unsigned", None),
             ("decimal(10,2)", Some(LogicalType::Numeric(Some((10, 2))))),
             ("decimal(65,30)", None),
             ("varchar(20)", Some(LogicalType::Varchar(Some(20)))),

@@ -111,7 +111,10 @@ fn plans(text: &str, schema: &Schema) -> Vec<Plan> {
 /// The name of a domain for all columns that can be compared with such a one.
 pub(super) fn kind(logical: LogicalType, mode: Mode) -> String {
     let name = match logical {
-        LogicalType::SmallInt | LogicalType::Integer | LogicalType::BigInt
+        LogicalType::SmallInt
+        | LogicalType::Integer
+        | LogicalType::BigInt
+        | LogicalType::Whole(_)
             if mode == Mode::Equality =>
         {
             "integer".to_owned()

@@ -1,6 +1,6 @@
 //! Columns of answers: whether they are what was planned, and what clients see of them.
 
-use column_value::LogicalType;
+use column_value::{LogicalType, WholeType};
 use session_core::{Fault, StatementError};
 use sql_plan::{ColumnId, Output, OutputKind};
 use sql_rewrite::{Dialect, ProtectedColumn, Schema};
@@ -61,6 +61,7 @@ pub(super) fn default_of(logical: LogicalType) -> String {
         LogicalType::SmallInt
         | LogicalType::Integer
         | LogicalType::BigInt
+        | LogicalType::Whole(_)
         | LogicalType::Double => "0".to_owned(),
         LogicalType::Numeric(limits) => {
             let scale = limits.map_or(0, |(_, scale)| scale);
@@ -183,6 +184,7 @@ impl Form {
         }
         let length = match logical {
             LogicalType::Double => 23,
+            LogicalType::Whole(WholeType::Flag) => 4,
             _ => self.length,
         };
         Self {
@@ -212,6 +214,31 @@ struct Form {
     decimals: u8,
 }
 
+/// What the server says of whole numbers that only it has.
+fn whole_form(whole: WholeType) -> Form {
+    let (kind, length) = match whole {
+        WholeType::Flag => (FieldType::TINY, 1),
+        WholeType::Tiny => (FieldType::TINY, 4),
+        WholeType::Medium => (FieldType::INT24, 9),
+        WholeType::UnsignedTiny => (FieldType::TINY, 3),
+        WholeType::UnsignedSmall => (FieldType::SHORT, 5),
+        WholeType::UnsignedMedium => (FieldType::INT24, 8),
+        WholeType::UnsignedInteger => (FieldType::LONG, 10),
+        WholeType::UnsignedBig => (FieldType::LONGLONG, 20),
+    };
+    Form {
+        kind,
+        length,
+        character_set: BINARY,
+        flags: if whole.is_unsigned() {
+            flag::UNSIGNED
+        } else {
+            0
+        },
+        decimals: 0,
+    }
+}
+
 /// What the server says of a plain column of a type.
 fn form(logical: LogicalType, results: Results) -> Form {
     let number = |kind, length| Form {
@@ -239,6 +266,7 @@ fn form(logical: LogicalType, results: Results) -> Form {
         LogicalType::SmallInt => number(FieldType::SHORT, 6),
         LogicalType::Integer => number(FieldType::LONG, 11),
         LogicalType::BigInt => number(FieldType::LONGLONG, 20),
+        LogicalType::Whole(whole) => whole_form(whole),
         LogicalType::Numeric(limits) => {
             let (precision, scale) = limits.unwrap_or((65, 30));
             let point = u32::from(scale > 0);

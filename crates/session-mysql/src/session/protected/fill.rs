@@ -235,6 +235,7 @@ fn of_text<'t>(
         LogicalType::SmallInt
         | LogicalType::Integer
         | LogicalType::BigInt
+        | LogicalType::Whole(_)
         | LogicalType::Numeric(_)
         | LogicalType::Double => Given::Number(letters()?),
         _ => Given::Text(letters()?),
@@ -430,7 +431,7 @@ fn is_exact(number: f64, logical: LogicalType) -> bool {
     /// All decimals of so many digits have.
     const DIGITS_MAX: u16 = 15;
     let is_kind = match logical {
-        LogicalType::SmallInt | LogicalType::Integer | LogicalType::BigInt => true,
+        logical if logical.is_whole() => true,
         LogicalType::Numeric(Some((digits, _))) => digits <= DIGITS_MAX,
         _ => false,
     };

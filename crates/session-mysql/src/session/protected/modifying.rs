@@ -292,7 +292,7 @@ impl Modifying {
         let loaded = &self.plan.loaded;
         let modify = self.modify()?;
         let values = self.values()?;
-        let mut row = Vec::new();
+        let (mut row, mut types) = (Vec::new(), Vec::new());
         let mut together = OpenedGroup::default();
         for (current, sealed) in modify.current.iter().zip(given) {
             let column = current.sealed().ok_or_else(StatementError::other_plan)?;
@@ -302,9 +302,11 @@ impl Modifying {
                 value.map_err(unopened)
             });
             row.push(opened.transpose()?.flatten());
+            types.push(loaded.schema.column(column).logical);
         }
         let over = Over {
             row: &row,
+            types: &types,
             values: &values,
             modify,
         };
@@ -354,6 +356,8 @@ fn sealed(
 /// What is computed over.
 struct Over<'a> {
     row: &'a [Option<Value>],
+    /// The types of these values.
+    types: &'a [LogicalType],
     values: &'a Values<'a>,
     modify: &'a ReadModifyWrite,
 }
@@ -404,7 +408,11 @@ impl Over<'_> {
             Expression::Column(index) => match self.value(*index)? {
                 None => Ok(None),
                 Some(value) => {
-                    let number = Number::of_value(value);
+                    let own = *self
+                        .types
+                        .get(*index)
+                        .ok_or_else(StatementError::other_plan)?;
+                    let number = Number::of_value(value, own);
                     Ok(Some(number.ok_or_else(StatementError::other_plan)?))
                 }
             },

@@ -103,6 +103,12 @@ impl Opened {
             (Value::Integer(number), LogicalType::SmallInt) => WireValue::Short(*number as u16),
             (Value::Integer(number), LogicalType::Integer) => WireValue::Long(*number as u32),
             (Value::Integer(number), LogicalType::BigInt) => WireValue::LongLong(*number as u64),
+            (Value::Integer(number), LogicalType::Whole(whole)) => match whole.bits() {
+                8 => WireValue::Tiny(*number as u8),
+                16 => WireValue::Short(*number as u16),
+                _ => WireValue::Long(*number as u32),
+            },
+            (Value::Unsigned(number), _) => WireValue::LongLong(*number),
             (Value::Float(number), LogicalType::Double) => WireValue::Double(*number),
             (Value::Date(day), _) => WireValue::DateTime(date(i64::from(*day))),
             (Value::Timestamp(time_us), _) => WireValue::DateTime(moment(*time_us)),

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use column_value::{Collation, LogicalType};
+use column_value::{Collation, LogicalType, WholeType};
 use sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
 use sqlparser::ast::{
     CharacterLength, ColumnDef, ColumnOption, CreateTable, CreateTableOptions, DataType,
@@ -476,6 +476,20 @@ fn logical(declared: &DataType) -> Option<LogicalType> {
         DataType::SmallInt(_) => LogicalType::SmallInt,
         DataType::Int(_) | DataType::Integer(_) => LogicalType::Integer,
         DataType::BigInt(_) => LogicalType::BigInt,
+        DataType::Bool | DataType::Boolean | DataType::TinyInt(Some(1)) => {
+            LogicalType::Whole(WholeType::Flag)
+        }
+        DataType::TinyInt(_) => LogicalType::Whole(WholeType::Tiny),
+        DataType::MediumInt(_) => LogicalType::Whole(WholeType::Medium),
+        // The server shows it with one digit.
+        DataType::TinyIntUnsigned(Some(1)) => return None,
+        DataType::TinyIntUnsigned(_) => LogicalType::Whole(WholeType::UnsignedTiny),
+        DataType::SmallIntUnsigned(_) => LogicalType::Whole(WholeType::UnsignedSmall),
+        DataType::MediumIntUnsigned(_) => LogicalType::Whole(WholeType::UnsignedMedium),
+        DataType::IntUnsigned(_) | DataType::IntegerUnsigned(_) => {
+            LogicalType::Whole(WholeType::UnsignedInteger)
+        }
+        DataType::BigIntUnsigned(_) => LogicalType::Whole(WholeType::UnsignedBig),
         DataType::Varchar(Some(CharacterLength::IntegerLength { length, unit: None })) => {
             LogicalType::Varchar(Some(u32::try_from(*length).ok()?))
         }

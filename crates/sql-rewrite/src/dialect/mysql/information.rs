@@ -248,7 +248,7 @@ fn declared(
     own: MySql,
 ) -> Declared {
     let column_type = shown_type((logical, is_long), own);
-    let data_type = column_type.split('(').next().unwrap_or_default();
+    let data_type = column_type.split(['(', ' ']).next().unwrap_or_default();
     let mut shown = BTreeMap::from([
         ("DATA_TYPE", format!("'{data_type}'")),
         ("COLUMN_TYPE", format!("'{column_type}'")),
@@ -261,15 +261,8 @@ fn declared(
         false => u16::MAX.into(),
     });
     match logical {
-        LogicalType::SmallInt | LogicalType::Integer | LogicalType::BigInt => {
-            number(
-                "NUMERIC_PRECISION",
-                match logical {
-                    LogicalType::SmallInt => 5,
-                    LogicalType::Integer => 10,
-                    _ => 19,
-                },
-            );
+        logical if logical.is_whole() => {
+            number("NUMERIC_PRECISION", whole_digits(logical, own));
             number("NUMERIC_SCALE", 0);
         }
         LogicalType::Numeric(limits) => {
@@ -330,6 +323,23 @@ fn null_of(rule: &ProtectedColumn, own: MySql) -> [(&'static str, String); 2] {
 }
 
 type Declared = BTreeMap<&'static str, String>;
+
+/// Digits of whole numbers.
+fn whole_digits(logical: LogicalType, own: MySql) -> u64 {
+    match logical {
+        LogicalType::SmallInt => 5,
+        LogicalType::Integer => 10,
+        LogicalType::Whole(whole) => match whole.bits() {
+            8 => 3,
+            16 => 5,
+            24 if own.is_mariadb && whole.is_unsigned() => 8,
+            24 => 7,
+            32 => 10,
+            _ => 20,
+        },
+        _ => 19,
+    }
+}
 
 /// Bytes of a letter in the character set of a collation.
 fn letter_size(collation: Option<&str>) -> u64 {

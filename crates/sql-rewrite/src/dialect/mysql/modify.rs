@@ -174,13 +174,7 @@ fn check_order(update: &Update, analysis: &Analysis) -> Result<(), Refusal> {
 }
 
 fn is_exact(logical: LogicalType) -> bool {
-    matches!(
-        logical,
-        LogicalType::SmallInt
-            | LogicalType::Integer
-            | LogicalType::BigInt
-            | LogicalType::Numeric(Some(_))
-    )
+    logical.is_whole() || matches!(logical, LogicalType::Numeric(Some(_)))
 }
 
 fn check_target(column: ColumnId, analysis: &Analysis) -> Result<(), Refusal> {

@@ -56,15 +56,11 @@ const VARBINARY_MAX: u64 = 32 * 1024;
 
 /// Whether the proxy sorts a type as these servers do.
 fn has_order(logical: LogicalType) -> bool {
-    matches!(
-        logical,
-        LogicalType::SmallInt
-            | LogicalType::Integer
-            | LogicalType::BigInt
-            | LogicalType::Date
-            | LogicalType::Timestamp(_)
-            | LogicalType::Numeric(Some((..=18, _)))
-    )
+    logical.is_whole()
+        || matches!(
+            logical,
+            LogicalType::Date | LogicalType::Timestamp(_) | LogicalType::Numeric(Some((..=18, _)))
+        )
 }
 
 /// How values are stored, at their widest.
@@ -123,9 +119,10 @@ pub fn check_rules(rules: &Rules) -> Vec<SchemaError> {
                 "has a name that is not supported before MySQL yet: databases and tables of A-Z, \
                  a-z, 0-9 and _, columns of A-Z, a-z, 0-9 and _, each of which one rule names"
             } else if semantics_mysql::name_of_type(rule.logical).is_none() {
-                "has a type that is not supported before MySQL yet: those are smallint, integer, \
-                 bigint, numeric(p,s) up to 38 digits, double precision, char(n), varchar(n), \
-                 text, bytea (BLOB there), date and timestamp(n) (DATETIME(n) there)"
+                "has a type that is not supported before MySQL yet: those are tinyint, tinyint(1) \
+                 (BOOLEAN there), smallint, mediumint, integer and bigint, also unsigned, \
+                 numeric(p,s) up to 38 digits, double precision, char(n), varchar(n), text, \
+                 bytea (BLOB there), date and timestamp(n) (DATETIME(n) there)"
             } else if rule.mode == Mode::Order && !has_order(rule.logical) {
                 "has mode order, which is not supported for its type before MySQL: use equality \
                  or random"

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use column_codec::TOKEN_PREFIX_SIZE;
-use column_value::{Collation, LogicalType};
+use column_value::{Collation, LogicalType, WholeType};
 
 use super::lexer::{self, Kind, Lexeme};
 use super::misfit::misfit;
@@ -113,15 +113,32 @@ pub fn described(text: &str, schema: &Schema) -> Option<Described> {
 /// A declared type as the server shows it: with the width of a number, before MySQL 8.0.19.
 pub(super) fn shown_type((logical, is_long): (LogicalType, bool), own: MySql) -> String {
     let name = type_name(logical);
+    let has_width = own.is_mariadb || own.version < 80_019;
+    if let (LogicalType::Whole(whole), true) = (logical, has_width) {
+        return shown_whole(whole).to_owned();
+    }
     let width = match logical {
         _ if is_long => return format!("long{name}"),
-        _ if !own.is_mariadb && own.version >= 80_019 => "",
+        _ if !has_width => "",
         LogicalType::SmallInt => "(6)",
         LogicalType::Integer => "(11)",
         LogicalType::BigInt => "(20)",
         _ => "",
     };
     format!("{name}{width}")
+}
+
+fn shown_whole(whole: WholeType) -> &'static str {
+    match whole {
+        WholeType::Flag => "tinyint(1)",
+        WholeType::Tiny => "tinyint(4)",
+        WholeType::Medium => "mediumint(9)",
+        WholeType::UnsignedTiny => "tinyint(3) unsigned",
+        WholeType::UnsignedSmall => "smallint(5) unsigned",
+        WholeType::UnsignedMedium => "mediumint(8) unsigned",
+        WholeType::UnsignedInteger => "int(10) unsigned",
+        WholeType::UnsignedBig => "bigint(20) unsigned",
+    }
 }
 
 type Shows<'t> = (Form, Option<&'t str>, &'t str);

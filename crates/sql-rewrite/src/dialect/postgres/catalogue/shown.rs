@@ -233,6 +233,7 @@ fn type_number(logical: LogicalType) -> String {
         LogicalType::Opaque(opaque) if opaque.named().is_some() => {
             return format!("'{}'::pg_catalog.oid", opaque.oid());
         }
+        LogicalType::Whole(whole) => whole.name(),
         LogicalType::Opaque(opaque) => &opaque.catalogue_name(),
     };
     format!("'pg_catalog.{name}'::pg_catalog.regtype::pg_catalog.oid")
