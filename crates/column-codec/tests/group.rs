@@ -102,7 +102,7 @@ fn the_layout_has_the_least_and_the_greatest_size() {
         ("born", "date"),
     ];
     let letters = "😀".repeat(40);
-    let longest: [&str; 5] = [&letters, "é", "-1", &"9".repeat(36), "2001-02-03"];
+    let longest: [&str; 5] = [&letters, "😀", "-1", &"9".repeat(36), "2001-02-03"];
     let longest = values(&members, &longest.map(Some));
     let layout = |spec: &GroupSpec| {
         let members = spec.members.iter().map(|own| (own.logical, own.pad));
@@ -117,8 +117,7 @@ fn the_layout_has_the_least_and_the_greatest_size() {
         let sealed = seal(&codec, &longest);
         assert_eq!(sealed[..2], layout.start);
         let size_max = usize::try_from(layout.size_max.unwrap()).unwrap();
-        assert!(size_max.next_multiple_of(16) == sealed.len().next_multiple_of(16));
-        assert!(size_max >= sealed.len(), "{size_max} {}", sealed.len());
+        assert_eq!(size_max, sealed.len());
         let least = seal(&codec, &[const { None }; 5]).len() as u64;
         assert!(least >= layout.size_min, "{least} {}", layout.size_min);
         assert!(pad != Pad::NONE || least == layout.size_min);

@@ -112,7 +112,7 @@ fn check_alone(rule: &ProtectedColumn) -> Result<(), Refusal> {
     match rule.form.group {
         None => Ok(()),
         Some(_) => Err(refuse(format!(
-            "{}.{} is sealed with other columns of a group, which keeps its members,",
+            "{}.{} is sealed with other columns of a group, which keeps its members",
             rule.table, rule.column
         ))
         .with_hint("Make a new table, and copy the rows by INSERT … SELECT.")),
