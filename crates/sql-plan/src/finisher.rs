@@ -177,7 +177,7 @@ pub enum Element {
 
 /// A statement that the finisher before MariaDB or MySQL evaluates: the client's own text over
 /// temporary tables, which have the names and declared columns of the server's.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct FinisherTables {
     /// The client's text. Whoever sends it to the finisher sends it as it came.
     pub text: String,

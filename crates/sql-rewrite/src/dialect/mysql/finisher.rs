@@ -11,6 +11,7 @@ use super::MySql;
 use super::lexer::{self, Kind, Lexeme, Reading};
 use crate::{Literal, Refusal, Source};
 use functions::{BEFORE_PARENTHESES, FUNCTIONS, OF_MOMENT, OF_SERVER, OF_ZONE};
+pub(super) use places::is_alias;
 use places::{ctes, is, is_list_of_columns, tables, target};
 use sql_plan::unsupported;
 

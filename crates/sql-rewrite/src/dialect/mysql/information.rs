@@ -9,6 +9,7 @@ use std::ops::Range;
 use column_value::{Collation, LogicalType};
 
 use super::MySql;
+use super::finisher::is_alias;
 use super::lexer::{self, Kind, Lexeme};
 use super::shown::{is_symbol, shown_type};
 use crate::{Form, Hole, Piece, ProtectedColumn, Schema, Source, Template, Translated};
@@ -61,28 +62,6 @@ const MARIADB_KNOWN: u32 = 100_510;
 const MYSQL_ENFORCES: u32 = 80_016;
 /// MariaDB from this version on may have others.
 const MARIADB_UNKNOWN: u32 = 110_400;
-/// Words that follow a table without an alias.
-const BEHIND_A_TABLE: &[&str] = &[
-    "cross",
-    "except",
-    "for",
-    "group",
-    "having",
-    "inner",
-    "intersect",
-    "into",
-    "join",
-    "left",
-    "limit",
-    "lock",
-    "natural",
-    "on",
-    "order",
-    "right",
-    "union",
-    "using",
-    "where",
-];
 
 /// A table of `information_schema` that would show how values are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,13 +95,7 @@ pub(super) fn translated(text: &str, schema: &Schema, own: MySql) -> Option<Tran
             Shows::Checks => without_guards("check_constraints", &found, text, (schema, own)),
             Shows::Constraints => without_guards("table_constraints", &found, text, (schema, own)),
         };
-        let behind = found.get(index + 3);
-        let has_alias = behind.is_some_and(|behind| match behind.kind {
-            Kind::Name => true,
-            Kind::Word => !BEHIND_A_TABLE.contains(&behind.value.as_str()),
-            _ => false,
-        });
-        if !has_alias {
+        if !is_alias(found.get(index + 3)) {
             write!(query, " AS {}", &text[found[index + 2].span.clone()]).ok()?;
         }
         changes.push((span, Some(query)));

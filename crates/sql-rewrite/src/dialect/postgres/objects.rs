@@ -336,36 +336,18 @@ impl Objects {
                 .with_hint("Send the statement itself.")),
             };
         };
-        match parse(&text[first.1.start..last.1.end]) {
-            Ok(Statement::Execute { parameters, .. }) => {
-                arguments::meant(&name, own, parameters).map(Some)
-            }
-            Ok(Statement::Explain {
-                describe_alias,
-                analyze,
-                verbose,
-                query_plan,
-                estimate,
-                statement,
-                format,
-                options,
-            }) => {
-                let Statement::Execute { parameters, .. } = *statement else {
-                    return Ok(None);
-                };
-                Ok(Some(Statement::Explain {
-                    describe_alias,
-                    analyze,
-                    verbose,
-                    query_plan,
-                    estimate,
-                    statement: Box::new(arguments::meant(&name, own, parameters)?),
-                    format,
-                    options,
-                }))
-            }
-            _ => Err(unsupported("EXECUTE of this form")),
-        }
+        let parsed = parse(&text[first.1.start..last.1.end]);
+        let mut parsed = parsed.map_err(|_| unsupported("EXECUTE of this form"))?;
+        let executed = match &mut parsed {
+            Statement::Explain { statement, .. } => &mut **statement,
+            own => own,
+        };
+        let Statement::Execute { parameters, .. } = executed else {
+            return Ok(None);
+        };
+        let parameters = std::mem::take(parameters);
+        *executed = arguments::meant(&name, own, parameters)?;
+        Ok(Some(parsed))
     }
 }
 

@@ -9,7 +9,7 @@ use super::zone::zone;
 use crate::finisher::is_mariadb;
 
 /// Settings that the finisher follows, behind the time and the zone.
-const SETTINGS: [&str; 16] = [
+const SETTINGS: [&str; 13] = [
     "sql_mode",
     "character_set_client",
     "character_set_results",
@@ -20,28 +20,18 @@ const SETTINGS: [&str; 16] = [
     "lc_time_names",
     "max_sort_length",
     "sql_select_limit",
-    "old_mode",
     "sql_auto_is_null",
-    "default_regex_flags",
-    "max_recursive_iterations",
     "max_allowed_packet",
     "sql_safe_updates",
 ];
-/// The same for MySQL.
-const SETTINGS_OF_MYSQL: [&str; 16] = [
-    "sql_mode",
-    "character_set_client",
-    "character_set_results",
-    "collation_connection",
-    "div_precision_increment",
-    "group_concat_max_len",
-    "default_week_format",
-    "lc_time_names",
-    "max_sort_length",
-    "sql_select_limit",
-    "sql_auto_is_null",
-    "max_allowed_packet",
-    "sql_safe_updates",
+/// Those that MariaDB alone has, behind the others.
+const OF_MARIADB: [&str; 3] = [
+    "old_mode",
+    "default_regex_flags",
+    "max_recursive_iterations",
+];
+/// Those that MySQL alone has, behind the others.
+const OF_MYSQL: [&str; 3] = [
     "cte_max_recursion_depth",
     "windowing_use_high_precision",
     DEFAULT_COLLATION,
@@ -58,12 +48,12 @@ const VALUE_SIZE_MAX: u64 = 16 << 20;
 pub(super) const BEFORE_SETTINGS: usize = 4;
 /// Names of the settings that are asked of a server of this series.
 pub(super) fn settings_of(series: u16) -> impl Iterator<Item = &'static str> {
-    let all = match is_mariadb(series) {
-        true => SETTINGS,
-        false => SETTINGS_OF_MYSQL,
+    let own = match is_mariadb(series) {
+        true => OF_MARIADB,
+        false => OF_MYSQL,
     };
     let more = (series >= 1102).then_some(SETTING_OF_1102);
-    all.into_iter().chain(more)
+    SETTINGS.into_iter().chain(own).chain(more)
 }
 
 fn no_text(_: std::fmt::Error) -> StatementError {
@@ -154,18 +144,11 @@ mod tests {
     /// What is told of a session in UTC whose other settings are 0.
     fn told(client: &str, collation: &str) -> String {
         let mut all = vec!["1", "0", "+00:00", "UTC", "", client, "utf8mb4", collation];
-        all.resize(BEFORE_SETTINGS + SETTINGS.len(), "0");
-        all[BEFORE_SETTINGS + 14] = "16777216";
-        let query = FinisherTables {
-            text: String::new(),
-            parameters: 0,
-            tables: Vec::new(),
-            uses_zone: false,
-            has_fractions: false,
-            write: None,
-            insert: None,
-            effects: sql_plan::Effects::default(),
-        };
+        all.resize(BEFORE_SETTINGS + settings_of(1011).count(), "0");
+        let mut names = settings_of(1011);
+        let packet = names.position(|name| name == "max_allowed_packet");
+        all[BEFORE_SETTINGS + packet.expect("a setting")] = "16777216";
+        let query = FinisherTables::default();
         settings(&all, &query, 1011).expect("they can be followed")
     }
 

@@ -30,16 +30,7 @@ mod tests {
 
     #[test]
     fn each_product_is_told_in_its_own_way() {
-        let mut query = FinisherTables {
-            text: String::new(),
-            parameters: 0,
-            tables: Vec::new(),
-            uses_zone: false,
-            has_fractions: false,
-            write: None,
-            insert: None,
-            effects: sql_plan::Effects::default(),
-        };
+        let mut query = FinisherTables::default();
         let told = |query: &FinisherTables, series| at("12.5", query, series, "DELETE FROM t");
         assert_eq!(
             told(&query, 1011),

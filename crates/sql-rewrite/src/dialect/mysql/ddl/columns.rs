@@ -30,8 +30,8 @@ pub(super) fn take(
             drop_behavior: None,
             ..
         } => {
-            let dropped = column_names.iter().filter_map(|name| rule_of(name, rules));
-            dropped.into_iter().try_for_each(check_alone)?;
+            let mut dropped = column_names.iter().filter_map(|name| rule_of(name, rules));
+            dropped.try_for_each(check_alone)?;
         }
         AlterTableOperation::ModifyColumn {
             col_name, options, ..

@@ -6,7 +6,7 @@
 
 use super::super::lexer::{self, Lexeme, Reading};
 use super::super::{MySql, names};
-use super::places::{Place, ctes, is, places, target};
+use super::places::{Place, ctes, is, is_alias, places, target};
 use super::{Verb, verb};
 use crate::Refusal;
 use sql_plan::{FinisherTables, unsupported};
@@ -30,40 +30,6 @@ pub struct TableCopy {
     /// The name of the table, without database and quotes.
     pub original: String,
 }
-
-/// Words that may follow a table and are no alias.
-const NO_ALIAS: &[&str] = &[
-    "as",
-    "cross",
-    "except",
-    "for",
-    "force",
-    "group",
-    "having",
-    "ignore",
-    "inner",
-    "intersect",
-    "into",
-    "join",
-    "left",
-    "limit",
-    "lock",
-    "natural",
-    "on",
-    "order",
-    "partition",
-    "procedure",
-    "right",
-    "set",
-    "straight_join",
-    "union",
-    "use",
-    "using",
-    "values",
-    "where",
-    "window",
-    "with",
-];
 
 /// The text of a statement, with a copy for each further mention of a table. A table that is
 /// written keeps its name, and so does the first mention of any other.
@@ -179,11 +145,7 @@ fn is_of_query(found: &[Lexeme], begin: usize) -> bool {
 /// What stands in the place of a name.
 fn naming(copy: &TableCopy, place: &Place, found: &[Lexeme], database: &str) -> String {
     let name = format!("{}.{}", names::quote(database), names::quote(&copy.name));
-    let has_alias = found.get(place.behind).is_some_and(|next| {
-        let is_word = matches!(next.kind, lexer::Kind::Word | lexer::Kind::Name);
-        is(next, "as") || (is_word && !NO_ALIAS.iter().any(|word| is(next, word)))
-    });
-    match has_alias {
+    match is_alias(found.get(place.behind)) {
         true => name,
         false => format!("{name} AS {}", names::quote(&copy.original)),
     }

@@ -105,35 +105,35 @@ pub(super) fn tables(found: &[Lexeme], text: &str, own: MySql) -> Vec<Named> {
     places.map(|place| place.named).collect()
 }
 
+/// Words that end a `FROM`.
+const ENDS: [&str; 14] = [
+    "set",
+    "values",
+    "with",
+    "where",
+    "group",
+    "having",
+    "order",
+    "limit",
+    "union",
+    "except",
+    "intersect",
+    "window",
+    "select",
+    "for",
+];
+
 /// The same, with where they stand.
 pub(super) fn places(found: &[Lexeme], text: &str, own: MySql) -> Vec<Place> {
-    /// Words that end a `FROM`.
-    const ENDS: [&str; 14] = [
-        "set",
-        "values",
-        "with",
-        "where",
-        "group",
-        "having",
-        "order",
-        "limit",
-        "union",
-        "except",
-        "intersect",
-        "window",
-        "select",
-        "for",
-    ];
     let mut tables = Vec::new();
     // For each open parenthesis, whether commas separate tables in it. None: it has none.
     let mut is_from = vec![Some(false)];
     let mut is_due = false;
     let mut index = 0;
     while let Some(lexeme) = found.get(index) {
-        index += 1;
         let is_table = std::mem::take(&mut is_due);
         if is(lexeme, "(") {
-            let is_function = is_function_with_from(found, index - 1);
+            let is_function = is_function_with_from(found, index);
             is_from.push((!is_function).then_some(is_table));
             is_due = is_table;
         } else if is(lexeme, ")") {
@@ -152,33 +152,78 @@ pub(super) fn places(found: &[Lexeme], text: &str, own: MySql) -> Vec<Place> {
             if let Some(Some(last)) = is_from.last_mut() {
                 *last = false;
             }
-        } else if is_table
-            && !is(lexeme, "dual")
-            && let Some(name) = name(lexeme, text)
-        {
-            let part = |name: &str| names::table(name, own);
-            let behind = (found.get(index), found.get(index + 1));
-            if let (Some(point), Some(table)) = behind
-                && is(point, ".")
-                && let Some(table) = self::name(table, text)
-            {
-                let end = found.get(index + 1).map_or(text.len(), |own| own.span.end);
-                index += 2;
-                tables.push(Place {
-                    named: (Some(part(name)), part(table)),
-                    span: lexeme.span.start..end,
-                    behind: index,
-                });
-            } else {
-                tables.push(Place {
-                    named: (None, part(name)),
-                    span: lexeme.span.clone(),
-                    behind: index,
-                });
-            }
+        } else if is_table && let Some(place) = place(found, index, text, own) {
+            index = place.behind;
+            tables.push(place);
+            continue;
         }
+        index += 1;
     }
     tables
+}
+
+/// The name of a table at an index, perhaps with its database.
+fn place(found: &[Lexeme], index: usize, text: &str, own: MySql) -> Option<Place> {
+    let first = found.get(index).filter(|own| !is(own, "dual"))?;
+    let part = |lexeme: &Lexeme| Some(names::table(name(lexeme, text)?, own));
+    let alone = part(first)?;
+    let has_database = found.get(index + 1).is_some_and(|own| is(own, "."));
+    let second = found.get(index + 2).filter(|_| has_database);
+    let second = second.and_then(|own| Some((part(own)?, own.span.end)));
+    Some(match second {
+        Some((table, end)) => Place {
+            named: (Some(alone), table),
+            span: first.span.start..end,
+            behind: index + 3,
+        },
+        None => Place {
+            named: (None, alone),
+            span: first.span.clone(),
+            behind: index + 1,
+        },
+    })
+}
+
+/// Words that may follow a table and are no alias.
+const NO_ALIAS: &[&str] = &[
+    "cross",
+    "except",
+    "for",
+    "force",
+    "group",
+    "having",
+    "ignore",
+    "inner",
+    "intersect",
+    "into",
+    "join",
+    "left",
+    "limit",
+    "lock",
+    "natural",
+    "on",
+    "order",
+    "partition",
+    "procedure",
+    "right",
+    "set",
+    "straight_join",
+    "union",
+    "use",
+    "using",
+    "values",
+    "where",
+    "window",
+    "with",
+];
+
+/// Whether what follows a table gives it an alias, perhaps behind `AS`.
+pub(in crate::dialect::mysql) fn is_alias(next: Option<&Lexeme>) -> bool {
+    next.is_some_and(|next| match next.kind {
+        Kind::Name => true,
+        Kind::Word => !NO_ALIAS.contains(&next.value.as_str()),
+        _ => false,
+    })
 }
 
 /// A name as it is written.
