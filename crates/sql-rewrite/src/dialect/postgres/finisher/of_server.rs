@@ -28,7 +28,8 @@ const OF_SERVER: &[(&str, &str, &str)] = &[
     function!("current_database", "name"),
     ("current_date", "CURRENT_DATE", "date"),
     ("current_role", "CURRENT_USER", "name"),
-    function!("current_schema", "name"),
+    // Without quotes the parser takes it for the key word.
+    ("current_schema", "pg_catalog.\"current_schema\"()", "name"),
     ("current_time", "CURRENT_TIME", "time with time zone"),
     (
         "current_timestamp",
@@ -197,5 +198,22 @@ impl VisitorMut for Calls {
             *expression = read;
         }
         ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_server_is_asked_reads_back() {
+        for (name, expression, _) in OF_SERVER {
+            let text = format!("SELECT {expression}");
+            let statements = parse::statements(&text).expect(name);
+            let [statement] = statements.as_slice() else {
+                panic!("{name} is one statement");
+            };
+            assert!(parse::reads_back(&text, statement), "{name}");
+        }
     }
 }
