@@ -70,6 +70,25 @@ fn rows_are_fetched_in_portions() {
 }
 
 #[test]
+fn returned_rows_are_fetched_in_portions() {
+    let Some(setup) = start() else { return };
+    let mut client = setup.connect();
+    for update in [
+        "UPDATE item SET name = 'CANARY' RETURNING upper(name)",
+        "UPDATE item SET name = upper(name) RETURNING length(name)",
+    ] {
+        let mut transaction = client.transaction().expect("begun");
+        let portal = transaction.bind(update, &[]).expect("bound");
+        let sizes = [2, 2, 2, 2].map(|rows_max| {
+            let rows = transaction.query_portal(&portal, rows_max);
+            rows.expect("a portion").len()
+        });
+        assert_eq!(sizes, [2, 2, 1, 0], "{update}");
+        transaction.commit().expect("committed");
+    }
+}
+
+#[test]
 fn an_error_of_the_finisher_fails_the_transaction() {
     let Some(setup) = start() else { return };
     let mut client = setup.connect();

@@ -47,8 +47,14 @@ fn a_pipeline_leaves_nothing_if_its_last_query_fails() {
     let update = "UPDATE item SET price = round(price) + 10 WHERE extract(year FROM made) < 2003";
     let by_zero = "SELECT 1 / (price - 3.5), upper(name) FROM item";
     let own = "SELECT 1 / (price - 3.5) FROM item ORDER BY price";
+    let returning = "UPDATE item SET name = 'b' RETURNING 1 / (price - 3.5)";
+    let raising = "UPDATE item SET price = price + 1 WHERE upper(name) > '' RETURNING 1 / (price - \
+                   3.5)";
     for (statements, wanted) in [
         (vec![insert, by_zero], "22012"),
+        (vec![insert, returning], "22012"),
+        (vec![returning, "SELECT 1"], "22012"),
+        (vec![insert, raising], "22012"),
         (vec![insert, own], "22012"),
         (vec![update, by_zero], "22012"),
         (vec![insert, by_zero, "SELECT 1"], "22012"),

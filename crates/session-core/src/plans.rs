@@ -202,6 +202,7 @@ impl TextPlan {
     /// unchanged, or the proxy makes the rows.
     pub fn answering(&self, index: usize) -> Option<ServerStatement> {
         match &self.planned.get(index)?.plan {
+            Plan::FinisherWrite(plan) if plan.returning.is_some() => None,
             Plan::FinisherWrite(plan) if plan.upsert.is_some() => Some(ServerStatement {
                 index,
                 role: Role::Update,

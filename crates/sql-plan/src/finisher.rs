@@ -29,6 +29,9 @@ pub struct FinisherQuery {
     /// Types of parameters that the query does not have, since others of the server's statements
     /// do. They are declared to the finisher.
     pub declared: Vec<Option<LogicalType>>,
+    /// What the client is told that was done, if `fetch` is the client's own statement and writes:
+    /// the query is what it returns. Then the parameters are those of `fetch`.
+    pub returned_by: Option<&'static str>,
     /// The effects of the statement.
     pub effects: Effects,
 }
@@ -56,6 +59,9 @@ pub struct FinisherWrite {
     pub upsert: Option<Upsert>,
     /// Writes all rows at once.
     pub write: Translated,
+    /// What the client gets of the rows that `write` returns, if only the finisher can compute it.
+    /// Its fetch is `write`.
+    pub returning: Option<FinisherQuery>,
     /// What the client is told that was done: `UPDATE`, `DELETE`, or `INSERT 0`.
     pub verb: &'static str,
 }

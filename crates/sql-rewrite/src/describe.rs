@@ -34,6 +34,9 @@ pub fn describe(plan: &Plan, schema: &Schema) -> String {
             describe_translated(&mut text, "fetch", &plan.query.fetch, schema);
             line(&mut text, "finisher", &plan.query.text);
             describe_translated(&mut text, "write", &plan.write, schema);
+            if let Some(returning) = &plan.returning {
+                line(&mut text, "finisher", &returning.text);
+            }
             if let Some(upsert) = &plan.upsert {
                 line(&mut text, "finisher", &upsert.text);
                 describe_translated(&mut text, "update", &upsert.update, schema);

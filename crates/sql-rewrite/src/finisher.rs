@@ -24,6 +24,7 @@ mod locked;
 pub(crate) mod merges;
 mod others;
 mod parameters;
+pub(crate) mod returned;
 mod rows;
 mod semi_joins;
 mod sequences;
@@ -222,6 +223,7 @@ impl Prepared {
             text,
             parameters,
             declared,
+            returned_by: None,
             effects: Effects {
                 uses: analysis.uses,
                 ..Effects::default()

@@ -10,7 +10,7 @@ use crate::analysis::template;
 use crate::analysis::{Analysis, output_list};
 use crate::dialect::lexeme::{self, Lexeme, Part, words};
 use crate::dialect::{Unread, has_rows, mysql};
-use crate::finisher::{inserts, merges};
+use crate::finisher::{inserts, merges, returned};
 use crate::mention::Mentions;
 use crate::{
     Dialect, Effects, Objects, Plan, Planned, Refusal, Schema, TransactionEffect, Translated,
@@ -382,36 +382,51 @@ fn planned(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
                     false => Err(other),
                 }),
         },
-        Statement::Update(update) => match translate(statement, schema) {
-            Ok((translated, effects)) => Ok(Plan::One(translated, effects)),
-            Err(refusal) => increment::of_update(update, schema)
-                .and_then(|plan| within_columns(plan, schema))
-                .map_err(|other| worse(refusal, other))
-                .or_else(|other| match schema.has_finisher() {
-                    true => {
-                        finisher::of_statement(statement, schema).map_err(|last| worst(other, last))
-                    }
-                    false => Err(other),
-                }),
-        },
-        Statement::Delete(_) => match translate(statement, schema) {
-            Ok((translated, effects)) => Ok(Plan::One(translated, effects)),
-            Err(refusal) if schema.has_finisher() => {
-                finisher::of_statement(statement, schema).map_err(|last| worst(refusal, last))
+        Statement::Update(_) | Statement::Delete(_) | Statement::Insert(_) => {
+            match translate(statement, schema) {
+                Ok((translated, effects)) => Ok(Plan::One(translated, effects)),
+                Err(refusal) => written(statement, refusal, schema),
             }
-            Err(refusal) => Err(refusal),
-        },
-        Statement::Insert(insert) => match translate(statement, schema) {
-            Ok((translated, effects)) => Ok(Plan::One(translated, effects)),
-            Err(refusal) if schema.has_finisher() => {
-                inserts::of_insert(insert, schema).map_err(|last| worst(refusal, last))
-            }
-            Err(refusal) => Err(refusal),
-        },
+        }
         Statement::Merge(merge) => merges::of_merge(merge, schema),
         Statement::Declare { .. } => schema.dialect.other(statement, schema, of_cursor),
         _ => schema.dialect.other(statement, schema, of_statement),
     }
+}
+
+/// The plan of a statement that writes, and that the server cannot do alone.
+fn written(statement: &Statement, refusal: Refusal, schema: &Schema) -> Result<Plan, Refusal> {
+    if schema.has_finisher() {
+        match returned::of_statement(statement, schema) {
+            Ok(Some(plan)) => return Ok(plan),
+            Ok(None) => {}
+            Err(last) => return Err(worst(refusal, last)),
+        }
+    }
+    let refusal = match statement {
+        Statement::Update(update) => {
+            let computed =
+                increment::of_update(update, schema).and_then(|plan| within_columns(plan, schema));
+            match computed {
+                Ok(plan) => return Ok(plan),
+                Err(other) => worse(refusal, other),
+            }
+        }
+        _ => refusal,
+    };
+    if !schema.has_finisher() {
+        return Err(refusal);
+    }
+    let found = |statement: &Statement| match statement {
+        Statement::Insert(insert) => inserts::of_insert(insert, schema),
+        _ => finisher::of_statement(statement, schema),
+    };
+    let planned =
+        found(statement).or_else(|last| match returned::of_found(statement, schema, found)? {
+            Some(plan) => Ok(plan),
+            None => Err(last),
+        });
+    planned.map_err(|last| worst(refusal, last))
 }
 
 /// The plan of the query of a cursor.
@@ -484,7 +499,17 @@ fn worse(by_server: Refusal, by_proxy: Refusal) -> Refusal {
 
 /// A statement that the server executes as one.
 fn translate(statement: &Statement, schema: &Schema) -> Result<(Translated, Effects), Refusal> {
+    translate_hiding(statement, schema, |_| Ok(()))
+}
+
+/// The statement for the server. `hide` marks what is not to be sent in clear.
+pub(crate) fn translate_hiding(
+    statement: &Statement,
+    schema: &Schema,
+    hide: impl Fn(&mut Analysis) -> Result<(), Refusal>,
+) -> Result<(Translated, Effects), Refusal> {
     let (mut analysis, (mut changed, outputs)) = Analysis::run(schema, |analysis| {
+        hide(analysis)?;
         let mut changed = statement.clone();
         let outputs = match &mut changed {
             Statement::Query(query) => analysis.query(query, None, None)?,

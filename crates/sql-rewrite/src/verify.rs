@@ -153,6 +153,14 @@ fn of_finisher_write(plan: &FinisherWrite, schema: &Schema) -> Result<(), Doubt>
     let columns = labelled(&plan.write, computes, &mut labels)?;
     check_outputs(&plan.write.outputs, &columns, &labels)?;
     hidden.extend(hidden_by(&plan.write.holes));
+    if let Some(returning) = &plan.returning {
+        if returning.fetch != plan.write {
+            return Err(Doubt(
+                "the finisher gets other rows than are returned".to_owned(),
+            ));
+        }
+        hidden.extend(hidden_in_text(returning, schema)?);
+    }
     if let Some(inserted) = &plan.inserted {
         if skip_locked::check(plan, inserted, schema)? || sequences::check(plan, inserted, schema)?
         {
@@ -184,7 +192,14 @@ fn hidden_by_finisher(query: &FinisherQuery, labels: &mut Labels) -> Result<Vec<
     let columns = of_translated(&query.fetch, labels)?;
     check_outputs(&query.fetch.outputs, &columns, labels)?;
     let mut hidden = hidden_by(&query.fetch.holes);
-    let parsed = labels.schema.dialect.parse(&query.text);
+    hidden.extend(hidden_in_text(query, labels.schema)?);
+    Ok(hidden)
+}
+
+/// The client's values in the text for the finisher.
+fn hidden_in_text(query: &FinisherQuery, schema: &Schema) -> Result<Vec<Atom>, Doubt> {
+    let mut hidden = Vec::new();
+    let parsed = schema.dialect.parse(&query.text);
     let parsed = parsed.map_err(|_| Doubt("the finisher's query cannot be read".to_owned()))?;
     let _: ControlFlow<()> = walk::expressions(&parsed, |expression| {
         if let Ok(Some(constant)) = Constant::of(expression) {

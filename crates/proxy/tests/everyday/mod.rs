@@ -5,6 +5,7 @@
 mod by_finisher;
 mod inserted;
 mod merged;
+mod returned;
 mod rounded;
 mod statements;
 mod upserted;
@@ -384,6 +385,14 @@ fn rows_are_merged_as_by_a_plain_server() {
         return;
     };
     pair.assert_all(merged::STATEMENTS);
+}
+
+#[test]
+fn what_a_write_returns_is_computed_as_on_a_plain_server() {
+    let Some((_server, _setup, mut pair)) = pair_with(Setup::start_with_finisher) else {
+        return;
+    };
+    pair.assert_all(returned::STATEMENTS);
 }
 
 #[test]

@@ -21,8 +21,9 @@ pub(super) enum Expected {
     Close,
     /// To Close of a statement.
     CloseStatement,
-    /// To Describe of a statement: its parameters, then its columns.
-    DescribeStatement(Arc<Statement>),
+    /// To Describe of a statement: its parameters, then its columns. If these are given, the client
+    /// is told them.
+    DescribeStatement(Arc<Statement>, Option<Vec<u8>>),
     /// To Describe of one of the statements that a statement of the client becomes.
     DescribePart(DescribePart),
     /// To Describe of a portal. None: forwarded unchanged.

@@ -16,6 +16,8 @@ pub(super) struct AnsweredRows {
     formats: Box<[i16]>,
     /// What the client is told that was done.
     verb: &'static str,
+    /// To how many rows. None: to those that it gets at once.
+    done: Option<u64>,
 }
 
 impl AnsweredRows {
@@ -25,6 +27,16 @@ impl AnsweredRows {
             given: 0,
             formats,
             verb: "SELECT",
+            done: None,
+        }
+    }
+
+    /// The same of rows that a statement which writes has returned.
+    pub(super) fn returned_by(self, verb: &'static str) -> Self {
+        Self {
+            verb,
+            done: Some(self.rows.count),
+            ..self
         }
     }
 
@@ -72,7 +84,8 @@ impl AnsweredRows {
             // Like the server, it does not check whether there is another row.
             backend::write_empty(kind::PORTAL_SUSPENDED, out);
         } else {
-            backend::write_command_complete(&format!("{} {count}", self.verb), out);
+            let done = self.done.unwrap_or(count);
+            backend::write_command_complete(&format!("{} {done}", self.verb), out);
         }
     }
 }

@@ -47,6 +47,8 @@ pub(super) struct Gathering {
     pub is_synced: bool,
     /// The formats of the answer, unless they are those that the client asked for.
     pub formats: Option<Box<[i16]>>,
+    /// The rows are those that the statement has returned which writes what the finisher has found.
+    pub is_returned: bool,
 }
 
 /// The query for the finisher at an index of a text.
@@ -80,6 +82,17 @@ pub(super) fn writes_at(plan: &TextPlan, index: usize) -> bool {
     write_at(plan, index).is_some() || merge_at(plan, index).is_some()
 }
 
+/// The query over the rows that a statement returns which writes what the finisher finds.
+pub(super) fn returned_at(plan: &TextPlan, index: usize) -> Option<&FinisherQuery> {
+    write_at(plan, index)?.returning.as_ref()
+}
+
+/// Whether the server does the statement at an index of a text, and the finisher evaluates what it
+/// returns.
+pub(super) fn is_returned(plan: &TextPlan, index: usize) -> bool {
+    query_at(plan, index).is_some_and(|query| query.returned_by.is_some())
+}
+
 /// The cursor that a statement declares, if its rows are kept.
 pub(super) fn kept_at(plan: &TextPlan, index: usize) -> Option<&KeptCursor> {
     plan.effects(index)?
@@ -107,9 +120,37 @@ pub(super) fn formats(query: &FinisherQuery) -> Vec<i16> {
     formats
 }
 
+fn query_of(plan: &TextPlan, index: usize, is_returned: bool) -> Option<&FinisherQuery> {
+    match is_returned {
+        false => query_at(plan, index),
+        true => returned_at(plan, index),
+    }
+}
+
 impl Gathering {
-    fn query(&self) -> Result<&FinisherQuery, StatementError> {
-        query_at(&self.statement.plan, self.index).ok_or_else(StatementError::other_plan)
+    /// The query that gets the rows.
+    pub(super) fn query(&self) -> Result<&FinisherQuery, StatementError> {
+        self.find().ok_or_else(StatementError::other_plan)
+    }
+
+    fn find(&self) -> Option<&FinisherQuery> {
+        query_of(&self.statement.plan, self.index, self.is_returned)
+    }
+
+    /// What the client is told that was done, if the rows are what a statement returns.
+    pub(super) fn returned_by(&self) -> Option<&'static str> {
+        self.find()?.returned_by
+    }
+
+    /// The same for the rows that the statement returns which writes what was found.
+    pub(super) fn of_returned(self) -> Self {
+        Self {
+            arrays: Vec::new(),
+            fetched: 0,
+            formats: None,
+            is_returned: true,
+            ..self
+        }
     }
 
     /// Takes the RowDescription of the fetch.
@@ -160,7 +201,8 @@ impl Gathering {
             return Err(self.too_many_rows());
         }
         let plan = &self.statement.plan;
-        let query = query_at(plan, self.index).ok_or_else(StatementError::other_plan)?;
+        let query = query_of(plan, self.index, self.is_returned);
+        let query = query.ok_or_else(StatementError::other_plan)?;
         if row.len() != query.fetch.outputs.len() {
             return Err(StatementError::other_columns());
         }
@@ -186,8 +228,7 @@ impl Gathering {
 
     /// Whether rows have arrays: only PostgreSQL knows their texts.
     pub(super) fn asks(&self) -> bool {
-        let query = query_at(&self.statement.plan, self.index);
-        let mut columns = query.into_iter().flat_map(FinisherQuery::columns);
+        let mut columns = self.find().into_iter().flat_map(FinisherQuery::columns);
         self.failure.is_none()
             && columns.any(|column| matches!(column.element, Element::Opened(own) if is_array(own)))
     }
@@ -196,8 +237,9 @@ impl Gathering {
     pub(super) fn note_texts(&self, body: &[u8], context: &TextContext) -> Result<(), Malformed> {
         let plan = &self.statement.plan;
         let row: Vec<Option<&[u8]>> = backend::read_data_row(body)?.iter().collect();
-        let query = query_at(plan, self.index);
-        let columns = query.and_then(|query| Some((query, relation_of(query, &row)?.0)));
+        let columns = self
+            .find()
+            .and_then(|query| Some((query, relation_of(query, &row)?.0)));
         let Some((query, columns)) = columns else {
             return Ok(());
         };

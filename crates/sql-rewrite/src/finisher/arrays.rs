@@ -85,6 +85,7 @@ pub(super) fn plan(
         }),
         upsert: None,
         write,
+        returning: None,
         verb,
     }))
 }

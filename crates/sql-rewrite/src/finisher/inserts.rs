@@ -182,6 +182,7 @@ fn assembled(
         }),
         upsert,
         write,
+        returning: None,
         verb: "INSERT 0",
     })))
 }

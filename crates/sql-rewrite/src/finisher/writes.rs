@@ -270,6 +270,7 @@ fn planned(
         inserted: None,
         upsert: None,
         write,
+        returning: None,
         verb,
     })))
 }

@@ -341,6 +341,7 @@ fn found(fetch: &str, kinds: &[OutputKind], text: &str) -> FinisherQuery {
         text: text.to_owned(),
         parameters: 0,
         declared: Vec::new(),
+        returned_by: None,
         effects: Effects::default(),
     }
 }

@@ -18,7 +18,7 @@ use super::{Outputs, Protected};
 use crate::session::End;
 use crate::session::answers::{DescribePart, Expected, Unseen};
 use crate::session::copying::write_copy;
-use crate::session::gathering::{kept_at, query_at};
+use crate::session::gathering::{is_returned, kept_at, query_at};
 use crate::session::names::kept;
 use crate::session::own::{self, Found};
 use crate::session::portals::{Portal, PortalState};
@@ -251,7 +251,7 @@ impl Protected {
                     if self.describe_scroll(&statement.plan, none.bind().result_formats, true) {
                         return;
                     }
-                    if self.describe_gathered(&statement, outputs) {
+                    if self.describe_gathered(&statement, message, outputs) {
                         return;
                     }
                     if self.describe_finish(&statement, message, outputs) {
@@ -259,7 +259,7 @@ impl Protected {
                     }
                     return self.describe_steps(statement, message, outputs);
                 }
-                Some(statement) => Ok(Expected::DescribeStatement(statement)),
+                Some(statement) => Ok(Expected::DescribeStatement(statement, None)),
                 None => Err((SqlState::INVALID_SQL_STATEMENT_NAME, name)),
             },
             Target::Portal(name) => match self.portals.get(name) {
@@ -501,7 +501,7 @@ fn only_reads(plan: &TextPlan) -> bool {
     let is_query = matches!(
         own,
         Some(own @ (Plan::Finish(_) | Plan::Finisher(_))) if !own.effects().forgets_locks
-    );
+    ) && !is_returned(plan, 0);
     is_query && kept_at(plan, 0).is_none()
 }
 

@@ -11,7 +11,7 @@ use sql_plan::{FinisherQuery, FinisherWrite, InsertedRows};
 use wire_postgres::frontend::{self, Bind, Execute, KeptBind, Target, write_execute, write_target};
 use wire_postgres::{backend, values};
 
-use super::steps::{RowsToWrite, elements};
+use super::steps::{RowsToWrite, close_portal, elements};
 use super::{Outputs, Protected};
 use crate::finisher::{Described, FinisherAnswer, FinisherRequest, FinisherRows};
 use crate::session::End;
@@ -23,7 +23,7 @@ use crate::session::finisher_rows::{AnsweredRows, write_description};
 use crate::session::forms::Purpose;
 use crate::session::found;
 use crate::session::gathering::{
-    Gathering, formats, kept_at, merge_at, query_at, write_at, writes_at,
+    Gathering, formats, is_returned, kept_at, merge_at, query_at, returned_at, write_at, writes_at,
 };
 use crate::session::portals::PortalState;
 use crate::session::rows::Shape;
@@ -102,7 +102,8 @@ impl Protected {
         let is_synced = gathering.is_synced;
         let plan = Arc::clone(&gathering.statement.plan);
         let index = gathering.index;
-        let done = rows.and_then(|mut rows| match writes_at(&plan, index) {
+        let writes = writes_at(&plan, index) && !gathering.is_returned;
+        let done = rows.and_then(|mut rows| match writes {
             false if kept_at(&plan, gathering.index).is_some() => {
                 self.pipeline.open();
                 self.declare_found(&gathering, rows, outputs)?;
@@ -160,6 +161,9 @@ impl Protected {
     ) -> Result<(), StatementError> {
         let bind = gathering.bind.bind();
         let mut answer = AnsweredRows::new(rows, bind.result_formats.iter().collect());
+        if let Some(verb) = gathering.returned_by() {
+            answer = answer.returned_by(verb);
+        }
         if self.script.is_some() {
             answer.write_description(outputs.to_client);
         }
@@ -195,9 +199,17 @@ impl Protected {
         index: usize,
         types: &[u32],
     ) -> Result<Known, StatementError> {
-        let Some(query) = query_at(&statement.plan, index) else {
-            return Ok(Known::Plain);
-        };
+        match query_at(&statement.plan, index) {
+            None => Ok(Known::Plain),
+            Some(query) => self.known(query, types),
+        }
+    }
+
+    /// Types and columns of a query of the finisher.
+    ///
+    /// # Errors
+    /// The finisher refuses it.
+    fn known(&mut self, query: &FinisherQuery, types: &[u32]) -> Result<Known, StatementError> {
         let types = &*with_declared(types, query);
         if let Some(described) = self.pipeline.finisher().described(&query.text, types)? {
             return Ok(Known::Described(described));
@@ -245,6 +257,7 @@ impl Protected {
         let context = self.note_time();
         let is_write = writes_at(&plan, index);
         let declares = kept_at(&plan, index).is_some();
+        let returns = query.returned_by.is_some();
         let formats_of_answer = match (is_write, declares) {
             (true, _) => Some(Box::from([1])),
             (false, true) => Some(self.cursor_formats(statement, index)?),
@@ -263,6 +276,7 @@ impl Protected {
             failure: None,
             is_synced: false,
             formats: formats_of_answer,
+            is_returned: false,
             bind: Arc::clone(&kept),
         };
         // In a transaction that has failed the server says so. Nothing is sent to the client before
@@ -285,7 +299,7 @@ impl Protected {
         write_execute(execute.portal, self.fetched_max(), outputs.to_server);
         let step = Step::Gather(Box::new(gathering));
         // Behind the client's Sync nothing could be written in the same transaction.
-        match self.script.is_some() || is_write || declares {
+        match self.script.is_some() || is_write || declares || returns {
             true => self.wait(step, outputs),
             false => self.wait_with_sync(step, outputs),
         }
@@ -304,8 +318,7 @@ impl Protected {
         let loaded = self.schema.loaded()?;
         let (kind, settings) = self.settings.of_finisher(&loaded.schema);
         let statement = &gathering.statement;
-        let query = query_at(&statement.plan, gathering.index);
-        let query = query.ok_or_else(StatementError::other_plan)?;
+        let query = gathering.query()?;
         let types = &statement.types[..statement.types.len().min(query.parameters)];
         let request = FinisherRequest {
             kind,
@@ -368,14 +381,17 @@ impl Protected {
             index: gathering.index,
             role: Role::Write,
         };
-        let bind = gathering.bind.bind();
-        let shape = Shape::of_portal(&statement.plan, at, bind.result_formats);
-        let name = self.prepare(statement, at, outputs);
-        self.describe_of_script(statement, at, &name, shape.clone(), outputs);
         let all = [Changed {
             locators: [None, None],
             computed: arrays,
         }];
+        if let Some(returning) = &plan.returning {
+            return self.gather_returned(gathering, (at, returning), &all[0], outputs);
+        }
+        let bind = gathering.bind.bind();
+        let shape = Shape::of_portal(&statement.plan, at, bind.result_formats);
+        let name = self.prepare(statement, at, outputs);
+        self.describe_of_script(statement, at, &name, shape.clone(), outputs);
         let write = RowsToWrite {
             statement,
             portal: &gathering.portal,
@@ -409,12 +425,15 @@ impl Protected {
             index: gathering.index,
             role: Role::Write,
         };
+        let all = [spread(&changed, &elements(&statement, &plan.columns))];
+        if let Some(returning) = &plan.returning {
+            return self.gather_returned(gathering, (at, returning), &all[0], outputs);
+        }
         let bind = gathering.bind.bind();
         let shape = Shape::of_portal(&statement.plan, at, bind.result_formats);
         // Also without rows: the server checks the statement, and fires triggers of statements.
         let name = self.prepare(&statement, at, outputs);
         self.describe_of_script(&statement, at, &name, shape.clone(), outputs);
-        let all = [spread(&changed, &elements(&statement, &plan.columns))];
         let rows = RowsToWrite {
             statement: &statement,
             portal: &gathering.portal,
@@ -427,6 +446,46 @@ impl Protected {
         }
         self.locks.forget();
         self.expect_writes(1, plan.verb, shape);
+        Ok(())
+    }
+
+    /// Writes the rows that the finisher has found, and fetches what the server returns of them.
+    fn gather_returned(
+        &mut self,
+        gathering: Gathering,
+        (at, returning): (ServerStatement, &FinisherQuery),
+        rows: &Changed,
+        outputs: &mut Outputs<'_>,
+    ) -> Result<(), StatementError> {
+        let statement = Arc::clone(&gathering.statement);
+        let name = self.prepare(&statement, at, outputs);
+        let start = outputs.to_server.len();
+        close_portal(&gathering.portal, outputs);
+        let bind = gathering.bind.bind();
+        let locators = rows.locators.each_ref().map(Option::as_deref);
+        let inputs = inputs_of(at.index, &bind, self.settings.context());
+        let inputs = inputs.of_row(&rows.computed, &locators);
+        let names = (&*gathering.portal, name.as_slice());
+        let out = &mut *outputs.to_server;
+        let written = statement.write_bind(at, names, &inputs, &formats(returning), out);
+        let size = outputs.to_server.len() - start;
+        let written = written.and_then(|()| match size > gathering.limits.bytes_max {
+            true => Err(gathering.too_many_bytes()),
+            false => Ok(()),
+        });
+        if let Err(failure) = written {
+            outputs.to_server.truncate(start);
+            return Err(failure);
+        }
+        if !gathering.portal.is_empty() {
+            self.answers.push(Expected::Unseen(Unseen::Close));
+        }
+        self.answers.push(Expected::Unseen(Unseen::Bind));
+        let portal = Target::Portal(&gathering.portal);
+        write_target(frontend::kind::DESCRIBE, portal, outputs.to_server);
+        write_execute(&gathering.portal, 0, outputs.to_server);
+        self.locks.forget();
+        self.wait(Step::Gather(Box::new(gathering.of_returned())), outputs);
         Ok(())
     }
 
@@ -449,6 +508,7 @@ impl Protected {
     pub(super) fn describe_gathered(
         &mut self,
         statement: &Arc<Statement>,
+        message: &[u8],
         outputs: &mut Outputs<'_>,
     ) -> bool {
         let described = match self.known_of(statement, &statement.types) {
@@ -461,11 +521,29 @@ impl Protected {
             }
         };
         let mut said = Vec::new();
+        if is_returned(&statement.plan, 0) {
+            write_description(&described.row_description, &[], &mut said);
+            outputs.to_server.extend_from_slice(message);
+            let expected = Expected::DescribeStatement(Arc::clone(statement), Some(said));
+            self.answers.push(expected);
+            return true;
+        }
         let query = query_at(&statement.plan, 0);
         let count = query.map_or(0, |query| query.parameters);
         let types = &described.parameter_types;
         let types = &types[..types.len().min(count)];
         backend::write_parameter_description(types, &mut said);
+        if let Some(returning) = returned_at(&statement.plan, 0) {
+            match self.known(returning, &[]) {
+                Ok(Known::Described(returned)) => {
+                    write_description(&returned.row_description, &[], &mut said);
+                    self.answers.push(Expected::ProxyReply(said));
+                }
+                Ok(_) => {}
+                Err(failure) => self.fail(failure, outputs),
+            }
+            return true;
+        }
         let is_write = writes_at(&statement.plan, 0);
         if let Some(at) = statement.plan.answering(0)
             && is_write
@@ -494,11 +572,18 @@ impl Protected {
         bind: &Bind<'_>,
         outputs: &mut Outputs<'_>,
     ) -> bool {
-        match self.known_of(statement, &statement.types) {
+        let known = match returned_at(&statement.plan, 0) {
+            Some(returning) => self.known(returning, &[]),
+            None => self.known_of(statement, &statement.types),
+        };
+        let is_returned = returned_at(&statement.plan, 0).is_some();
+        match known {
             Ok(Known::Plain) => return false,
             Ok(Known::Asked) => {}
             // What the server returns is described by itself.
-            Ok(Known::Described(_)) if write_at(&statement.plan, 0).is_some() => return false,
+            Ok(Known::Described(_)) if write_at(&statement.plan, 0).is_some() && !is_returned => {
+                return false;
+            }
             Ok(Known::Described(described)) => {
                 let formats: Vec<i16> = bind.result_formats.iter().collect();
                 let mut said = Vec::new();

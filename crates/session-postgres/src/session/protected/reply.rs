@@ -43,7 +43,7 @@ impl Protected {
             (Expected::Load { .. }, _) => return self.load_answer(kind, body, outputs),
             (Expected::Query(..), _) => return self.query_answer(kind, message, outputs),
             (Expected::DescribePart(_), _) => self.part_answer(kind, message, outputs)?,
-            (Expected::DescribeStatement(_), _) => self.description(kind, message, outputs)?,
+            (Expected::DescribeStatement(..), _) => self.description(kind, message, outputs)?,
             (Expected::DescribeCursor(said), k::ROW_DESCRIPTION | k::NO_DATA) => {
                 outputs.to_client.extend_from_slice(said);
                 true
@@ -140,13 +140,16 @@ impl Protected {
     ) -> Result<bool, End> {
         use backend::kind as k;
         let body = &message[wire_postgres::HEADER_SIZE..];
-        let Some(Expected::DescribeStatement(statement)) = self.answers.front() else {
+        let Some(Expected::DescribeStatement(statement, columns)) = self.answers.front() else {
             return Err(End::unexpected());
         };
         let plan = &statement.plan;
         match (kind, plan.front(0)) {
             (k::PARAMETER_DESCRIPTION, Some(at)) => {
                 statement.write_parameters(at, body, outputs.to_client)?;
+            }
+            (k::ROW_DESCRIPTION, _) if let Some(columns) = columns => {
+                outputs.to_client.extend_from_slice(columns);
             }
             (k::ROW_DESCRIPTION, Some(at)) if !plan.outputs(at).is_empty() => {
                 rows::write_description(plan, at, body, |_| 0, outputs.to_client)?;

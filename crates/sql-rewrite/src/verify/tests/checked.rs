@@ -214,6 +214,7 @@ fn computed(write: [&str; 2], form: Form, rows: Option<InsertedRows>, schema: &S
         inserted: rows,
         upsert: None,
         write: sent(vec![before, Piece::Hole(0), after], vec![hole], Vec::new()),
+        returning: None,
         verb: "INSERT",
     }));
     check(&plan, schema).is_ok()

@@ -39,6 +39,7 @@ fn set(fetch: &str, column: ColumnId, finisher: &str, write: &str) -> Result<(),
         }),
         upsert: None,
         write,
+        returning: None,
         verb: "SELECT",
     }));
     check(&plan, &schema).map_err(|doubt| doubt.0)

@@ -46,6 +46,7 @@ fn locked(finisher: &str, write: &str) -> Result<(), String> {
         }),
         upsert: None,
         write,
+        returning: None,
         verb: "SELECT",
     }));
     check(&plan, &schema()).map_err(|doubt| doubt.0)

@@ -43,6 +43,12 @@ pub(super) fn plan(
             let written = Dialect::Postgres.with_parameters(&plan.write.template);
             lines.push(format!("Finisher: {}", plan.query.text));
             lines.push(format!("Write of all rows: {written}"));
+            if let Some(returning) = &plan.returning {
+                lines.push(format!(
+                    "Finisher, of rows that are returned: {}",
+                    returning.text
+                ));
+            }
             if let Some(upsert) = &plan.upsert {
                 let update = Dialect::Postgres.with_parameters(&upsert.update.template);
                 lines.push(format!("Finisher, of rows that are there: {}", upsert.text));
@@ -157,6 +163,7 @@ fn with_lines(explanation: Translated, lines: &[String], effects: Effects) -> Pl
         text,
         parameters,
         declared,
+        returned_by: None,
         effects,
     }))
 }

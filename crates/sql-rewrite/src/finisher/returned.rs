@@ -1,0 +1,347 @@
+//! `INSERT`, `UPDATE` and `DELETE` with a `RETURNING` that computes from protected columns: `UPDATE t SET paid = now() RETURNING upper(name)`.
+//!
+//! The server gets the client's statement, which returns the columns that the list names. The
+//! finisher evaluates the list over these rows. So defaults, triggers and generated columns have
+//! done their work, as in the server alone.
+//!
+//! Where the finisher also finds the rows that are written or their values ([`super::writes`],
+//! [`super::inserts`]), the statement that writes them returns the columns in the same way.
+//!
+//! Invariants:
+//! 1. Each expression of the list is of one row: the server evaluates no other there, and the
+//!    finisher would.
+//! 2. No parameter is in the list. So the server knows all of the statement's parameters, and the
+//!    finisher has none but its arrays.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{
+    Expr, FromTable, Function, Ident, ObjectName, Query, SelectItem,
+    SelectItemQualifiedWildcardKind, Statement, TableFactor, TableObject, TableWithJoins,
+    UpdateTableFromKind, Value,
+};
+
+use super::legs::{self, select_of};
+use super::parameters::parameters_of;
+use super::{Prepared, hide_constants, others, text_of};
+use crate::analysis::Analysis;
+use crate::dialect::marks;
+use crate::dialect::postgres::finisher;
+use crate::dialect::postgres::names::builtin;
+use crate::increment::has_query;
+use crate::statement::translate_hiding;
+use crate::verify;
+use crate::walk;
+use crate::{Effects, OutputKind, Plan, Refusal, Schema, Translated};
+use sql_plan::{FetchedColumnPlan, FetchedRelation, FinisherQuery, unsupported};
+
+/// The plan of a statement of which the server can do all but the list of `RETURNING`. None: it has
+/// no such list, or the server cannot do the rest either.
+///
+/// # Errors
+/// The finisher would evaluate the list otherwise than the server.
+pub(crate) fn of_statement(
+    statement: &Statement,
+    schema: &Schema,
+) -> Result<Option<Plan>, Refusal> {
+    let Some(target) = Target::of(statement) else {
+        return Ok(None);
+    };
+    let alone = returning(statement, None);
+    if translate_hiding(&alone, schema, |_| Ok(())).is_err() {
+        return Ok(None);
+    }
+    let list = List::of(&target, schema)?;
+    let fetching = returning(statement, Some(list.returned.clone()));
+    let hide = |analysis: &mut Analysis| hide_constants(&list.prepared.query, analysis);
+    let (fetch, effects) = translate_hiding(&fetching, schema, hide)?;
+    let query = list.query(fetch, (target.verb, effects), schema)?;
+    Ok(Some(Plan::Finisher(Box::new(query))))
+}
+
+/// The same of a statement whose rows or values the finisher finds.
+///
+/// # Errors
+/// As those of [`of_statement`].
+pub(crate) fn of_found(
+    statement: &Statement,
+    schema: &Schema,
+    found: impl Fn(&Statement) -> Result<Plan, Refusal>,
+) -> Result<Option<Plan>, Refusal> {
+    let Some(target) = Target::of(statement) else {
+        return Ok(None);
+    };
+    if found(&returning(statement, None)).is_err() {
+        return Ok(None);
+    }
+    let list = List::of(&target, schema)?;
+    let plan = found(&returning(statement, Some(list.returned.clone())))?;
+    let Plan::FinisherWrite(mut write) = plan else {
+        return Err(of_form());
+    };
+    if write.upsert.is_some() {
+        return Err(of_form());
+    }
+    let effects = Effects::default();
+    write.returning = Some(list.query(write.write.clone(), (target.verb, effects), schema)?);
+    let plan = Plan::FinisherWrite(write);
+    match verify::check(&plan, schema) {
+        Ok(()) => Ok(Some(plan)),
+        Err(_) => Err(unsupported(
+            "a constant that is sent to the server in clear, and met by protected columns in \
+             RETURNING,",
+        )
+        .with_hint("Compute with it in the program.")),
+    }
+}
+
+fn of_form() -> Refusal {
+    unsupported("RETURNING that computes from protected columns, of a statement of this form,")
+        .with_hint("Return the columns, and compute in the program.")
+}
+
+/// A list that the finisher evaluates over the columns that it names.
+struct List {
+    prepared: Prepared,
+    /// What the server returns for it.
+    returned: Vec<SelectItem>,
+}
+
+impl List {
+    fn of(target: &Target, schema: &Schema) -> Result<Self, Refusal> {
+        let query = target.query(schema)?;
+        target.check(&query, schema)?;
+        let prepared = Prepared::new(query, None, schema)?;
+        let [leg] = prepared.legs.as_slice() else {
+            return Err(of_form());
+        };
+        if prepared.server.is_needed() {
+            return Err(unsupported(
+                "what the server says of the moment or of the session, in RETURNING, beside what \
+                 is computed from protected columns,",
+            )
+            .with_hint("Ask for it in a query of its own."));
+        }
+        let table = schema.tables.get(&leg.table).ok_or_else(of_form)?;
+        let returned = leg.columns.iter().map(|index| {
+            let name = schema.dialect.quote(&table.columns[*index].name);
+            SelectItem::UnnamedExpr(Expr::CompoundIdentifier(vec![leg.alias.clone(), name]))
+        });
+        let mut returned: Vec<SelectItem> = returned.collect();
+        if returned.is_empty() {
+            let one = Value::Number("1".to_owned(), false);
+            returned.push(SelectItem::UnnamedExpr(Expr::value(one)));
+        }
+        Ok(Self { prepared, returned })
+    }
+
+    /// The query of the finisher over the rows that a statement returns.
+    fn query(
+        self,
+        fetch: Translated,
+        (verb, effects): (&'static str, Effects),
+        schema: &Schema,
+    ) -> Result<FinisherQuery, Refusal> {
+        let Prepared {
+            query,
+            legs,
+            server,
+        } = self.prepared;
+        let [leg] = legs.as_slice() else {
+            return Err(of_form());
+        };
+        let table = schema.tables.get(&leg.table).ok_or_else(of_form)?;
+        let mut columns = Vec::new();
+        if leg.columns.is_empty() {
+            columns.push(legs::counted_row());
+        }
+        for (index, output) in leg.columns.iter().zip(&fetch.outputs) {
+            let sealed = match output.kind {
+                OutputKind::Sealed(id) => Some(id),
+                _ => None,
+            };
+            columns.push(legs::column(table, *index, sealed, schema)?);
+        }
+        let plans = columns.iter().enumerate();
+        let plans = plans.map(|(output, (_, element, _))| FetchedColumnPlan {
+            output,
+            element: *element,
+        });
+        let relation = FetchedRelation {
+            columns: plans.collect(),
+        };
+        let arrays = columns.into_iter().map(|(_, _, array)| array).collect();
+        let relations = vec![(relation.clone(), arrays)];
+        let text = text_of(query, (&legs, &server), (&relations, 0), None, schema)?;
+        Ok(FinisherQuery {
+            fetch,
+            has_index: false,
+            is_of_no_row: false,
+            relations: vec![relation],
+            text,
+            parameters: 0,
+            declared: Vec::new(),
+            returned_by: Some(verb),
+            effects,
+        })
+    }
+}
+
+/// The table that is written, and what the statement returns of it.
+struct Target {
+    name: ObjectName,
+    alias: Option<Ident>,
+    /// What the client is told that was done.
+    verb: &'static str,
+    list: Vec<SelectItem>,
+    /// The other relations whose columns the list may name.
+    others: Vec<TableWithJoins>,
+}
+
+impl Target {
+    fn of(statement: &Statement) -> Option<Self> {
+        let (name, alias, verb, others) = match statement {
+            Statement::Insert(insert) => {
+                let TableObject::TableName(name) = &insert.table else {
+                    return None;
+                };
+                let alias = insert.table_alias.as_ref().map(|own| own.alias.clone());
+                (name, alias, "INSERT 0", Vec::new())
+            }
+            Statement::Update(update) => {
+                let others = match &update.from {
+                    None => Vec::new(),
+                    Some(
+                        UpdateTableFromKind::AfterSet(tables)
+                        | UpdateTableFromKind::BeforeSet(tables),
+                    ) => tables.clone(),
+                };
+                let (name, alias) = named(&update.table)?;
+                (name, alias, "UPDATE", others)
+            }
+            Statement::Delete(delete) => {
+                let FromTable::WithFromKeyword(from) = &delete.from else {
+                    return None;
+                };
+                let [table] = from.as_slice() else {
+                    return None;
+                };
+                let (name, alias) = named(table)?;
+                let others = delete.using.clone().unwrap_or_default();
+                (name, alias, "DELETE", others)
+            }
+            _ => return None,
+        };
+        Some(Self {
+            name: name.clone(),
+            alias,
+            verb,
+            list: list_of(&mut statement.clone())?.take()?,
+            others,
+        })
+    }
+
+    /// The query that has the list over the table.
+    fn query(&self, schema: &Schema) -> Result<Query, Refusal> {
+        let alias = match &self.alias {
+            Some(alias) => format!(" AS {alias}"),
+            None => String::new(),
+        };
+        let text = format!("SELECT 1 FROM {}{alias}", self.name);
+        let mut query = legs::read(&text, schema.dialect)?;
+        select_of(&mut query)?.projection = self.list.clone();
+        Ok(query)
+    }
+
+    /// Refuses a list that means something else as that of a query over the table.
+    fn check(&self, query: &Query, schema: &Schema) -> Result<(), Refusal> {
+        if has_query(&self.list) {
+            return Err(unsupported(
+                "a query in RETURNING, beside what is computed from protected columns,",
+            )
+            .with_hint("Ask it by itself, in the same transaction."));
+        }
+        if !parameters_of(query)?.is_empty() {
+            return Err(unsupported(
+                "a parameter in RETURNING, beside what is computed from protected columns,",
+            )
+            .with_hint("Compute with it in the program."));
+        }
+        finisher::check(query, schema)?;
+        let last = self.name.0.last().and_then(|part| part.as_ident());
+        let own = self.alias.as_ref().or(last);
+        let own = own.map(|own| schema.dialect.fold(own)).unwrap_or_default();
+        let is_own = |name: &ObjectName| matches!(schema.dialect.split(name), Some((None, name)) if name == own);
+        for item in &self.list {
+            if let SelectItem::QualifiedWildcard(kind, _) = item
+                && !matches!(
+                    kind,
+                    SelectItemQualifiedWildcardKind::ObjectName(name) if is_own(name)
+                )
+            {
+                return Err(of_another(item));
+            }
+        }
+        let found = walk::expressions(&self.list, |part| match part {
+            Expr::CompoundIdentifier(parts) => match parts.as_slice() {
+                [table, _] if schema.dialect.fold(table) == own => ControlFlow::Continue(()),
+                _ => ControlFlow::Break(of_another(part)),
+            },
+            Expr::Function(function) if !is_of_a_row(function) => {
+                ControlFlow::Break(unsupported(&format!(
+                    "function {} in RETURNING, beside what is computed from protected columns,",
+                    function.name
+                )))
+            }
+            _ => ControlFlow::Continue(()),
+        });
+        if let ControlFlow::Break(refusal) = found {
+            return Err(refusal);
+        }
+        others::check(Some(&self.list), &[], (own, &self.others), schema)
+    }
+}
+
+/// Whether a function is one of PostgreSQL's own, and takes and returns single values.
+fn is_of_a_row(function: &Function) -> bool {
+    let is_own = finisher::is_own_function(&function.name)
+        || builtin(&function.name).is_some_and(|name| name == "row");
+    is_own && finisher::is_of_a_row(function)
+}
+
+fn of_another(part: &impl std::fmt::Display) -> Refusal {
+    unsupported(&format!(
+        "{part} in RETURNING, beside what is computed from protected columns,"
+    ))
+    .with_hint("Name columns of the table that is written, each as table.column.")
+}
+
+/// Name and alias of a table that is written.
+fn named(table: &TableWithJoins) -> Option<(&ObjectName, Option<Ident>)> {
+    match &table.relation {
+        TableFactor::Table { name, alias, .. } if !marks::has_only(name) => {
+            let alias = alias.as_ref().map(|alias| alias.name.clone());
+            table.joins.is_empty().then_some((name, alias))
+        }
+        _ => None,
+    }
+}
+
+/// The statement with another list.
+fn returning(statement: &Statement, list: Option<Vec<SelectItem>>) -> Statement {
+    let mut statement = statement.clone();
+    if let Some(own) = list_of(&mut statement) {
+        *own = list;
+    }
+    statement
+}
+
+/// The list of `RETURNING`. None: a statement of its kind has none.
+fn list_of(statement: &mut Statement) -> Option<&mut Option<Vec<SelectItem>>> {
+    match statement {
+        Statement::Insert(insert) => Some(&mut insert.returning),
+        Statement::Update(update) => Some(&mut update.returning),
+        Statement::Delete(delete) => Some(&mut delete.returning),
+        _ => None,
+    }
+}
