@@ -35,6 +35,11 @@ fn make_twin(client: &mut Client) {
         .expect("a function");
 }
 
+/// Writes that fail by what they return: of rows that the server finds, and that the finisher does.
+const RETURNING: &str = "UPDATE item SET name = 'b' RETURNING 1 / (price - 3.5)";
+const RAISING: &str =
+    "UPDATE item SET price = price + 1 WHERE upper(name) > '' RETURNING 1 / (price - 3.5)";
+
 #[test]
 fn a_pipeline_leaves_nothing_if_its_last_query_fails() {
     let Some(setup) = start_with("max_finish_bytes = 1000000\n") else {
@@ -47,14 +52,11 @@ fn a_pipeline_leaves_nothing_if_its_last_query_fails() {
     let update = "UPDATE item SET price = round(price) + 10 WHERE extract(year FROM made) < 2003";
     let by_zero = "SELECT 1 / (price - 3.5), upper(name) FROM item";
     let own = "SELECT 1 / (price - 3.5) FROM item ORDER BY price";
-    let returning = "UPDATE item SET name = 'b' RETURNING 1 / (price - 3.5)";
-    let raising = "UPDATE item SET price = price + 1 WHERE upper(name) > '' RETURNING 1 / (price - \
-                   3.5)";
     for (statements, wanted) in [
         (vec![insert, by_zero], "22012"),
-        (vec![insert, returning], "22012"),
-        (vec![returning, "SELECT 1"], "22012"),
-        (vec![insert, raising], "22012"),
+        (vec![insert, RETURNING], "22012"),
+        (vec![RETURNING, "SELECT 1"], "22012"),
+        (vec![insert, RAISING], "22012"),
         (vec![insert, own], "22012"),
         (vec![update, by_zero], "22012"),
         (vec![insert, by_zero, "SELECT 1"], "22012"),

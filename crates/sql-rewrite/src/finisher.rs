@@ -62,10 +62,15 @@ pub(crate) fn of_statement(statement: &Statement, schema: &Schema) -> Result<Pla
         return Ok(plan);
     }
     match statement {
-        Statement::Query(query) => match with_writes::of_query(query, schema)? {
-            Some(plan) => Ok(plan),
-            None => of_query(query, schema),
-        },
+        Statement::Query(query) => {
+            if let Some(plan) = returned::of_query(query, schema)? {
+                return Ok(plan);
+            }
+            match with_writes::of_query(query, schema)? {
+                Some(plan) => Ok(plan),
+                None => of_query(query, schema),
+            }
+        }
         Statement::Update(update) => writes::of_update(update, schema),
         Statement::Delete(delete) => writes::of_delete(delete, schema),
         _ => Err(unsupported("a statement of this kind")),

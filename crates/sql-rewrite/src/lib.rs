@@ -26,6 +26,7 @@ mod schema;
 mod spread;
 mod statement;
 pub mod suggest;
+mod translate;
 mod type_limits;
 mod user_casts;
 mod uses;

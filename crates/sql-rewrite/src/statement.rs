@@ -6,15 +6,14 @@ use sqlparser::ast::Statement;
 use sqlstate::SqlState;
 
 use crate::analysis::function::NO_OTHER_PATH;
-use crate::analysis::template;
-use crate::analysis::{Analysis, output_list};
 use crate::dialect::lexeme::{self, Lexeme, Part, words};
 use crate::dialect::{Unread, has_rows, mysql};
 use crate::finisher::{inserts, merges, returned};
 use crate::mention::Mentions;
+use crate::translate::translate;
 use crate::{
-    Dialect, Effects, Objects, Plan, Planned, Refusal, Schema, TransactionEffect, Translated,
-    finish, finisher, guard, increment, inline, lacking, locks, reading, verify,
+    Dialect, Effects, Objects, Plan, Planned, Refusal, Schema, TransactionEffect, finish, finisher,
+    guard, increment, inline, lacking, reading, verify,
 };
 use sql_plan::{refuse, unsupported};
 
@@ -495,58 +494,4 @@ fn worse(by_server: Refusal, by_proxy: Refusal) -> Refusal {
         hint: by_server.hint.or(by_proxy.hint),
         ..by_proxy
     }
-}
-
-/// A statement that the server executes as one.
-fn translate(statement: &Statement, schema: &Schema) -> Result<(Translated, Effects), Refusal> {
-    translate_hiding(statement, schema, |_| Ok(()))
-}
-
-/// The statement for the server. `hide` marks what is not to be sent in clear.
-pub(crate) fn translate_hiding(
-    statement: &Statement,
-    schema: &Schema,
-    hide: impl Fn(&mut Analysis) -> Result<(), Refusal>,
-) -> Result<(Translated, Effects), Refusal> {
-    let (mut analysis, (mut changed, outputs)) = Analysis::run(schema, |analysis| {
-        hide(analysis)?;
-        let mut changed = statement.clone();
-        let outputs = match &mut changed {
-            Statement::Query(query) => analysis.query(query, None, None)?,
-            Statement::Insert(insert) => analysis.insert(insert, None)?,
-            Statement::Update(update) => analysis.update(update, None)?,
-            Statement::Delete(delete) => analysis.delete(delete, None)?,
-            _ => return Err(unsupported("a statement of this kind")),
-        };
-        Ok((changed, outputs))
-    })?;
-    let outputs = output_list(outputs);
-    let locks = match &mut changed {
-        Statement::Query(query) => locks::of_query(&mut analysis, query, &outputs),
-        _ => None,
-    };
-    let locking = match &changed {
-        Statement::Query(query) if locks.is_some() => Some(query.clone()),
-        _ => None,
-    };
-    let template = template::of(&mut changed, schema.dialect)?;
-    let parameter_types = analysis.parameters.types();
-    let effects = Effects {
-        writes: analysis.writes,
-        forgets_locks: analysis.fires_triggers,
-        uses: analysis.uses,
-        ..Effects::default()
-    };
-    let mut translated = Translated {
-        template,
-        holes: analysis.holes,
-        outputs,
-        parameter_types,
-        locks,
-    };
-    let wider = locking.and_then(|query| locks::wider(query, &translated, schema));
-    if let Some(locks) = &mut translated.locks {
-        locks.wider = wider.map(Box::new);
-    }
-    Ok((translated, effects))
 }

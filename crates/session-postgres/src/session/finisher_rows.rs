@@ -16,8 +16,6 @@ pub(super) struct AnsweredRows {
     formats: Box<[i16]>,
     /// What the client is told that was done.
     verb: &'static str,
-    /// To how many rows. None: to those that it gets at once.
-    done: Option<u64>,
 }
 
 impl AnsweredRows {
@@ -27,17 +25,12 @@ impl AnsweredRows {
             given: 0,
             formats,
             verb: "SELECT",
-            done: None,
         }
     }
 
     /// The same of rows that a statement which writes has returned.
     pub(super) fn returned_by(self, verb: &'static str) -> Self {
-        Self {
-            verb,
-            done: Some(self.rows.count),
-            ..self
-        }
+        Self { verb, ..self }
     }
 
     /// The same of rows of a cursor.
@@ -84,8 +77,7 @@ impl AnsweredRows {
             // Like the server, it does not check whether there is another row.
             backend::write_empty(kind::PORTAL_SUSPENDED, out);
         } else {
-            let done = self.done.unwrap_or(count);
-            backend::write_command_complete(&format!("{} {done}", self.verb), out);
+            backend::write_command_complete(&format!("{} {count}", self.verb), out);
         }
     }
 }

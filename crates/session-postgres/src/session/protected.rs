@@ -38,6 +38,7 @@ use crate::session::portals::{Portal, PortalState};
 
 mod copies;
 mod cursors;
+mod described;
 mod draws;
 mod extended;
 mod finisher;

@@ -1,4 +1,5 @@
-//! `INSERT`, `UPDATE` and `DELETE` with a `RETURNING` that computes from protected columns: `UPDATE t SET paid = now() RETURNING upper(name)`.
+//! `INSERT`, `UPDATE` and `DELETE` with a `RETURNING` that computes from protected columns:
+//! `UPDATE t SET paid = now() RETURNING upper(name)`.
 //!
 //! The server gets the client's statement, which returns the columns that the list names. The
 //! finisher evaluates the list over these rows. So defaults, triggers and generated columns have
@@ -17,19 +18,20 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Expr, FromTable, Function, Ident, ObjectName, Query, SelectItem,
-    SelectItemQualifiedWildcardKind, Statement, TableFactor, TableObject, TableWithJoins,
+    SelectItemQualifiedWildcardKind, SetExpr, Statement, TableFactor, TableObject, TableWithJoins,
     UpdateTableFromKind, Value,
 };
 
 use super::legs::{self, select_of};
 use super::parameters::parameters_of;
+use super::with_writes::check_others;
 use super::{Prepared, hide_constants, others, text_of};
 use crate::analysis::Analysis;
 use crate::dialect::marks;
 use crate::dialect::postgres::finisher;
 use crate::dialect::postgres::names::builtin;
 use crate::increment::has_query;
-use crate::statement::translate_hiding;
+use crate::translate::translate_hiding;
 use crate::verify;
 use crate::walk;
 use crate::{Effects, OutputKind, Plan, Refusal, Schema, Translated};
@@ -51,12 +53,58 @@ pub(crate) fn of_statement(
     if translate_hiding(&alone, schema, |_| Ok(())).is_err() {
         return Ok(None);
     }
-    let list = List::of(&target, schema)?;
-    let fetching = returning(statement, Some(list.returned.clone()));
-    let hide = |analysis: &mut Analysis| hide_constants(&list.prepared.query, analysis);
-    let (fetch, effects) = translate_hiding(&fetching, schema, hide)?;
-    let query = list.query(fetch, (target.verb, effects), schema)?;
-    Ok(Some(Plan::Finisher(Box::new(query))))
+    let list = List::of(target.checked(schema)?, schema)?;
+    list.plan(statement, target.verb, schema).map(Some)
+}
+
+/// The plan of a query over rows that a statement in its `WITH` writes and returns, where the
+/// server can do that statement. None: it is no such query.
+///
+/// # Errors
+/// The finisher would evaluate it otherwise than the server.
+pub(super) fn of_query(query: &Query, schema: &Schema) -> Result<Option<Plan>, Refusal> {
+    if !matches!(
+        *query.body,
+        SetExpr::Select(_) | SetExpr::SetOperation { .. } | SetExpr::Query(_)
+    ) {
+        return Ok(None);
+    }
+    let ctes = query.with.iter().flat_map(|with| &with.cte_tables);
+    let mut parts = ctes
+        .enumerate()
+        .filter_map(|(index, cte)| match &*cte.query.body {
+            SetExpr::Insert(part) | SetExpr::Update(part) | SetExpr::Delete(part) => {
+                Some((index, part, Target::of(part)?))
+            }
+            _ => None,
+        });
+    let (Some((index, part, target)), None) = (parts.next(), parts.next()) else {
+        return Ok(None);
+    };
+    if check_others(query, index, schema.dialect).is_err()
+        || translate_hiding(&returning(part, None), schema, |_| Ok(())).is_err()
+    {
+        return Ok(None);
+    }
+    let mut over = query.clone();
+    if let Some(with) = &mut over.with {
+        *with.cte_tables[index].query = target.checked(schema)?;
+    }
+    finisher::check(&over, schema)?;
+    check_parameters(&over)?;
+    List::of(over, schema)?
+        .plan(part, "SELECT", schema)
+        .map(Some)
+}
+
+fn check_parameters(query: &Query) -> Result<(), Refusal> {
+    if parameters_of(query)?.is_empty() {
+        return Ok(());
+    }
+    Err(
+        unsupported("a parameter in RETURNING, beside what is computed from protected columns,")
+            .with_hint("Compute with it in the program."),
+    )
 }
 
 /// The same of a statement whose rows or values the finisher finds.
@@ -74,7 +122,7 @@ pub(crate) fn of_found(
     if found(&returning(statement, None)).is_err() {
         return Ok(None);
     }
-    let list = List::of(&target, schema)?;
+    let list = List::of(target.checked(schema)?, schema)?;
     let plan = found(&returning(statement, Some(list.returned.clone())))?;
     let Plan::FinisherWrite(mut write) = plan else {
         return Err(of_form());
@@ -108,9 +156,7 @@ struct List {
 }
 
 impl List {
-    fn of(target: &Target, schema: &Schema) -> Result<Self, Refusal> {
-        let query = target.query(schema)?;
-        target.check(&query, schema)?;
+    fn of(query: Query, schema: &Schema) -> Result<Self, Refusal> {
         let prepared = Prepared::new(query, None, schema)?;
         let [leg] = prepared.legs.as_slice() else {
             return Err(of_form());
@@ -133,6 +179,20 @@ impl List {
             returned.push(SelectItem::UnnamedExpr(Expr::value(one)));
         }
         Ok(Self { prepared, returned })
+    }
+
+    /// The plan of a statement that the server does.
+    fn plan(
+        self,
+        statement: &Statement,
+        verb: &'static str,
+        schema: &Schema,
+    ) -> Result<Plan, Refusal> {
+        let fetching = returning(statement, Some(self.returned.clone()));
+        let hide = |analysis: &mut Analysis| hide_constants(&self.prepared.query, analysis);
+        let (fetch, effects) = translate_hiding(&fetching, schema, hide)?;
+        let query = self.query(fetch, (verb, effects), schema)?;
+        Ok(Plan::Finisher(Box::new(query)))
     }
 
     /// The query of the finisher over the rows that a statement returns.
@@ -242,7 +302,10 @@ impl Target {
     }
 
     /// The query that has the list over the table.
-    fn query(&self, schema: &Schema) -> Result<Query, Refusal> {
+    ///
+    /// # Errors
+    /// The list means something else there.
+    fn checked(&self, schema: &Schema) -> Result<Query, Refusal> {
         let alias = match &self.alias {
             Some(alias) => format!(" AS {alias}"),
             None => String::new(),
@@ -250,10 +313,10 @@ impl Target {
         let text = format!("SELECT 1 FROM {}{alias}", self.name);
         let mut query = legs::read(&text, schema.dialect)?;
         select_of(&mut query)?.projection = self.list.clone();
+        self.check(&query, schema)?;
         Ok(query)
     }
 
-    /// Refuses a list that means something else as that of a query over the table.
     fn check(&self, query: &Query, schema: &Schema) -> Result<(), Refusal> {
         if has_query(&self.list) {
             return Err(unsupported(
@@ -261,17 +324,15 @@ impl Target {
             )
             .with_hint("Ask it by itself, in the same transaction."));
         }
-        if !parameters_of(query)?.is_empty() {
-            return Err(unsupported(
-                "a parameter in RETURNING, beside what is computed from protected columns,",
-            )
-            .with_hint("Compute with it in the program."));
-        }
+        check_parameters(query)?;
         finisher::check(query, schema)?;
         let last = self.name.0.last().and_then(|part| part.as_ident());
         let own = self.alias.as_ref().or(last);
         let own = own.map(|own| schema.dialect.fold(own)).unwrap_or_default();
-        let is_own = |name: &ObjectName| matches!(schema.dialect.split(name), Some((None, name)) if name == own);
+        let is_own = |name: &ObjectName| {
+            let split = schema.dialect.split(name);
+            matches!(split, Some((None, name)) if name == own)
+        };
         for item in &self.list {
             if let SelectItem::QualifiedWildcard(kind, _) = item
                 && !matches!(

@@ -91,7 +91,7 @@ fn place_of(query: &mut Query, index: usize) -> Result<&mut Statement, Refusal> 
 }
 
 /// Refuses a statement of which another part reads or changes rows of a table.
-fn check_others(query: &Query, index: usize, dialect: Dialect) -> Result<(), Refusal> {
+pub(super) fn check_others(query: &Query, index: usize, dialect: Dialect) -> Result<(), Refusal> {
     struct Tables {
         dialect: Dialect,
         names: Vec<String>,

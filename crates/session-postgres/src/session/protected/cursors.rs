@@ -18,7 +18,7 @@ use wire_postgres::frontend::{
     self, Execute, Target, write_bind, write_execute, write_parse, write_target,
 };
 
-use super::finisher::Known;
+use super::described::Known;
 use super::steps::close_portal;
 use super::{Outputs, Protected};
 use crate::finisher::FinisherRows;

@@ -13,7 +13,7 @@ use wire_postgres::frontend::{
     self, Bind, Execute, KeptBind, Parse, Target, write_parse, write_target,
 };
 
-use super::finisher::Known;
+use super::described::Known;
 use super::{Outputs, Protected};
 use crate::session::End;
 use crate::session::answers::{DescribePart, Expected, Unseen};

@@ -1,44 +1,32 @@
 //! Queries that the finisher answers: their types are asked for before they are parsed, their rows
 //! are fetched, and the client gets the finisher's answer.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use session_core::counters::add;
 use session_core::plans::{Role, ServerStatement};
 use session_core::{Changed, Statement, StatementError};
 use sql_plan::{FinisherQuery, FinisherWrite, InsertedRows};
-use wire_postgres::frontend::{self, Bind, Execute, KeptBind, Target, write_execute, write_target};
-use wire_postgres::{backend, values};
+use wire_postgres::frontend::{self, Execute, KeptBind, Target, write_execute, write_target};
 
 use super::steps::{RowsToWrite, close_portal, elements};
 use super::{Outputs, Protected};
-use crate::finisher::{Described, FinisherAnswer, FinisherRequest, FinisherRows};
+use crate::finisher::{FinisherAnswer, FinisherRequest, FinisherRows};
 use crate::session::End;
 use crate::session::answers::{Expected, Unseen};
 use crate::session::arrays::spread;
 use crate::session::failure::failure_of;
 use crate::session::finisher_link::Asked;
-use crate::session::finisher_rows::{AnsweredRows, write_description};
+use crate::session::finisher_rows::AnsweredRows;
 use crate::session::forms::Purpose;
 use crate::session::found;
 use crate::session::gathering::{
-    Gathering, formats, is_returned, kept_at, merge_at, query_at, returned_at, write_at, writes_at,
+    Gathering, formats, kept_at, merge_at, query_at, write_at, writes_at,
 };
 use crate::session::portals::PortalState;
 use crate::session::rows::Shape;
 use crate::session::statements::{StatementMessages, inputs_of, may_return_rows};
 use crate::session::step::Step;
-
-/// What is known of a statement before the server gets it.
-pub(super) enum Known {
-    /// No finisher takes part.
-    Plain,
-    /// The finisher has described it.
-    Described(Arc<Described>),
-    /// The finisher is asked. The message that needs to know is processed again.
-    Asked,
-}
 
 impl Protected {
     /// Takes the finisher's answer.
@@ -177,62 +165,6 @@ impl Protected {
         Ok(())
     }
 
-    /// Types and columns of a statement, if the finisher answers it.
-    ///
-    /// # Errors
-    /// The finisher refuses the query.
-    pub(super) fn known_of(
-        &mut self,
-        statement: &Statement,
-        types: &[u32],
-    ) -> Result<Known, StatementError> {
-        self.known_at(statement, 0, types)
-    }
-
-    /// The same of the statement at an index.
-    ///
-    /// # Errors
-    /// The finisher refuses the query.
-    pub(super) fn known_at(
-        &mut self,
-        statement: &Statement,
-        index: usize,
-        types: &[u32],
-    ) -> Result<Known, StatementError> {
-        match query_at(&statement.plan, index) {
-            None => Ok(Known::Plain),
-            Some(query) => self.known(query, types),
-        }
-    }
-
-    /// Types and columns of a query of the finisher.
-    ///
-    /// # Errors
-    /// The finisher refuses it.
-    fn known(&mut self, query: &FinisherQuery, types: &[u32]) -> Result<Known, StatementError> {
-        let types = &*with_declared(types, query);
-        if let Some(described) = self.pipeline.finisher().described(&query.text, types)? {
-            return Ok(Known::Described(described));
-        }
-        let loaded = self.schema.loaded()?;
-        let (kind, settings) = self.settings.of_finisher(&loaded.schema);
-        let request = FinisherRequest {
-            kind,
-            settings,
-            query: query.text.as_str().into(),
-            parameter_types: types.into(),
-            execution: None,
-        };
-        let key = (
-            Arc::clone(&request.query),
-            Arc::clone(&request.parameter_types),
-        );
-        self.pipeline
-            .finisher()
-            .ask(request, Asked::Description(key));
-        Ok(Known::Asked)
-    }
-
     /// Fetches the rows of a query.
     pub(super) fn begin_gathering(
         &mut self,
@@ -257,7 +189,6 @@ impl Protected {
         let context = self.note_time();
         let is_write = writes_at(&plan, index);
         let declares = kept_at(&plan, index).is_some();
-        let returns = query.returned_by.is_some();
         let formats_of_answer = match (is_write, declares) {
             (true, _) => Some(Box::from([1])),
             (false, true) => Some(self.cursor_formats(statement, index)?),
@@ -299,7 +230,7 @@ impl Protected {
         write_execute(execute.portal, self.fetched_max(), outputs.to_server);
         let step = Step::Gather(Box::new(gathering));
         // Behind the client's Sync nothing could be written in the same transaction.
-        match self.script.is_some() || is_write || declares || returns {
+        match self.script.is_some() || is_write || declares || query.returned_by.is_some() {
             true => self.wait(step, outputs),
             false => self.wait_with_sync(step, outputs),
         }
@@ -332,33 +263,6 @@ impl Protected {
             .finisher()
             .ask(request, Asked::Answer(gathering));
         Ok(())
-    }
-
-    /// What the finisher has said of the columns of a query, if it was asked.
-    pub(super) fn described_columns(
-        &mut self,
-        statement: &Statement,
-        query: &FinisherQuery,
-    ) -> Option<Arc<Described>> {
-        let types = types_of(statement, query);
-        let described = self.pipeline.finisher().described(&query.text, &types);
-        described.ok().flatten()
-    }
-
-    /// Keeps what an answer says of its columns: in a Query nothing was described before.
-    pub(super) fn keep_columns(
-        &mut self,
-        statement: &Statement,
-        query: &FinisherQuery,
-        rows: &FinisherRows,
-    ) {
-        let types = types_of(statement, query);
-        let key = (query.text.as_str().into(), types.as_ref().into());
-        let described = Described {
-            parameter_types: types.to_vec(),
-            row_description: rows.row_description.clone(),
-        };
-        self.pipeline.finisher().keep_columns(key, described);
     }
 
     /// Inserts the rows that the finisher has computed.
@@ -503,122 +407,4 @@ impl Protected {
         self.answers.push(Expected::ProxyReply(said));
         true
     }
-
-    /// Describes a statement. False: the finisher takes no part in it.
-    pub(super) fn describe_gathered(
-        &mut self,
-        statement: &Arc<Statement>,
-        message: &[u8],
-        outputs: &mut Outputs<'_>,
-    ) -> bool {
-        let described = match self.known_of(statement, &statement.types) {
-            Ok(Known::Plain) => return false,
-            Ok(Known::Asked) => return true,
-            Ok(Known::Described(described)) => described,
-            Err(failure) => {
-                self.fail(failure, outputs);
-                return true;
-            }
-        };
-        let mut said = Vec::new();
-        if is_returned(&statement.plan, 0) {
-            write_description(&described.row_description, &[], &mut said);
-            outputs.to_server.extend_from_slice(message);
-            let expected = Expected::DescribeStatement(Arc::clone(statement), Some(said));
-            self.answers.push(expected);
-            return true;
-        }
-        let query = query_at(&statement.plan, 0);
-        let count = query.map_or(0, |query| query.parameters);
-        let types = &described.parameter_types;
-        let types = &types[..types.len().min(count)];
-        backend::write_parameter_description(types, &mut said);
-        if let Some(returning) = returned_at(&statement.plan, 0) {
-            match self.known(returning, &[]) {
-                Ok(Known::Described(returned)) => {
-                    write_description(&returned.row_description, &[], &mut said);
-                    self.answers.push(Expected::ProxyReply(said));
-                }
-                Ok(_) => {}
-                Err(failure) => self.fail(failure, outputs),
-            }
-            return true;
-        }
-        let is_write = writes_at(&statement.plan, 0);
-        if let Some(at) = statement.plan.answering(0)
-            && is_write
-            && may_return_rows(statement, at)
-        {
-            self.answers.push(Expected::ProxyReply(said));
-            self.describe_own(statement, at, outputs);
-            let empty = KeptBind::default();
-            let shape = Shape::of_portal(&statement.plan, at, empty.bind().result_formats);
-            self.answers
-                .push(Expected::DescribeRows(shape, Box::default()));
-            return true;
-        }
-        match is_write || kept_at(&statement.plan, 0).is_some() {
-            true => backend::write_empty(backend::kind::NO_DATA, &mut said),
-            false => write_description(&described.row_description, &[], &mut said),
-        }
-        self.answers.push(Expected::ProxyReply(said));
-        true
-    }
-
-    /// Describes a portal that the proxy keeps. False: the finisher does not answer its statement.
-    pub(super) fn describe_gathered_portal(
-        &mut self,
-        statement: &Statement,
-        bind: &Bind<'_>,
-        outputs: &mut Outputs<'_>,
-    ) -> bool {
-        let known = match returned_at(&statement.plan, 0) {
-            Some(returning) => self.known(returning, &[]),
-            None => self.known_of(statement, &statement.types),
-        };
-        let is_returned = returned_at(&statement.plan, 0).is_some();
-        match known {
-            Ok(Known::Plain) => return false,
-            Ok(Known::Asked) => {}
-            // What the server returns is described by itself.
-            Ok(Known::Described(_)) if write_at(&statement.plan, 0).is_some() && !is_returned => {
-                return false;
-            }
-            Ok(Known::Described(described)) => {
-                let formats: Vec<i16> = bind.result_formats.iter().collect();
-                let mut said = Vec::new();
-                let is_merge = merge_at(&statement.plan, 0).is_some();
-                match is_merge || kept_at(&statement.plan, 0).is_some() {
-                    true => backend::write_empty(backend::kind::NO_DATA, &mut said),
-                    false => write_description(&described.row_description, &formats, &mut said),
-                }
-                self.answers.push(Expected::ProxyReply(said));
-            }
-            Err(failure) => self.fail(failure, outputs),
-        }
-        true
-    }
-}
-
-/// The types that a query is described with, once its statement is known.
-fn types_of<'t>(statement: &'t Statement, query: &FinisherQuery) -> Cow<'t, [u32]> {
-    with_declared(&statement.types, query)
-}
-
-/// The types to declare to the finisher: those that the client has declared, and those of
-/// parameters that the query does not have.
-fn with_declared<'t>(types: &'t [u32], query: &FinisherQuery) -> Cow<'t, [u32]> {
-    // The client may declare types of parameters that the query does not have.
-    let types = &types[..types.len().min(query.parameters)];
-    if query.declared.iter().all(Option::is_none) {
-        return Cow::Borrowed(types);
-    }
-    let mut all = types.to_vec();
-    all.resize(query.parameters, 0);
-    for (own, declared) in all.iter_mut().zip(&query.declared) {
-        if let (0, Some(logical)) = (*own, declared) {
-            *own = values::oid(*logical);
-        }
-    }
-    Cow::Owned(all)
 }

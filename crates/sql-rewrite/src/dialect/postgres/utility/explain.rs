@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use sqlparser::ast::UtilityOption;
 
 use crate::{
-    Dialect, Effects, FinisherQuery, Output, OutputKind, ParameterType, Piece, Plan, Refusal,
-    Source, Translated,
+    Dialect, Effects, FinisherQuery, FinisherWrite, Output, OutputKind, ParameterType, Piece, Plan,
+    Refusal, Source, Translated,
 };
 use sql_plan::{Element, FetchedColumnPlan, FetchedRelation, unsupported};
 
@@ -40,20 +40,7 @@ pub(super) fn plan(
         }
         Plan::FinisherTables(_) => return Err(unsupported("EXPLAIN of such a statement")),
         Plan::FinisherWrite(plan) => {
-            let written = Dialect::Postgres.with_parameters(&plan.write.template);
-            lines.push(format!("Finisher: {}", plan.query.text));
-            lines.push(format!("Write of all rows: {written}"));
-            if let Some(returning) = &plan.returning {
-                lines.push(format!(
-                    "Finisher, of rows that are returned: {}",
-                    returning.text
-                ));
-            }
-            if let Some(upsert) = &plan.upsert {
-                let update = Dialect::Postgres.with_parameters(&upsert.update.template);
-                lines.push(format!("Finisher, of rows that are there: {}", upsert.text));
-                lines.push(format!("Write of each of these: {update}"));
-            }
+            lines.extend(lines_of_write(&plan));
             (plan.query.fetch, plan.query.effects)
         }
         Plan::FinisherMerge(plan) => {
@@ -85,6 +72,25 @@ pub(super) fn plan(
         true => Plan::One(translated, effects),
         false => with_lines(translated, &lines, effects),
     })
+}
+
+/// What becomes of rows that the finisher finds.
+fn lines_of_write(plan: &FinisherWrite) -> Vec<String> {
+    let written = Dialect::Postgres.with_parameters(&plan.write.template);
+    let mut lines = vec![
+        format!("Finisher: {}", plan.query.text),
+        format!("Write of all rows: {written}"),
+    ];
+    if let Some(returning) = &plan.returning {
+        let text = &returning.text;
+        lines.push(format!("Finisher, of rows that are returned: {text}"));
+    }
+    if let Some(upsert) = &plan.upsert {
+        let update = Dialect::Postgres.with_parameters(&upsert.update.template);
+        lines.push(format!("Finisher, of rows that are there: {}", upsert.text));
+        lines.push(format!("Write of each of these: {update}"));
+    }
+    lines
 }
 
 /// What stands before the statement that is explained.
