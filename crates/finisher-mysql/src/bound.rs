@@ -1,5 +1,5 @@
-//! A bound for what a server does for a question, where it has none of its own: `max_execution_time`
-//! of MySQL is for queries, and not for what fills tables or changes rows.
+//! A bound for what a server does for a question, where it has none of its own:
+//! `max_execution_time` of MySQL is for queries, and not for what changes rows.
 
 use tokio::runtime::Handle;
 use wire_mysql::answer::ErrorPacket;

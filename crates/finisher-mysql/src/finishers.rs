@@ -138,8 +138,8 @@ impl Inner {
                 continue;
             };
             let answer = self.asked(&mut connection, &access, request).await;
-            // A kept connection may have broken unseen. A question changes nothing but tables of its
-            // own: it is asked again.
+            // A kept connection may have broken unseen. A question changes nothing but tables of
+            // its own: it is asked again.
             if !matches!(answer, Err(Failure::Gone(_))) {
                 return self.settle(kind, connection, answer);
             }

@@ -134,8 +134,8 @@ impl Server {
         }
     }
 
-    /// How to connect, once the server runs and has these databases. The server goes on starting when
-    /// the caller stops waiting.
+    /// How to connect, once the server runs and has these databases. The server goes on starting
+    /// when the caller stops waiting.
     pub(crate) async fn access(&self, databases: &[String]) -> Result<Access, Arc<FinisherError>> {
         let mut state = Arc::clone(&self.state).lock_owned().await;
         if let Some(running) = state.running()

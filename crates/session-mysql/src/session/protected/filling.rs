@@ -9,6 +9,7 @@ mod inserting;
 mod moment;
 mod question;
 mod texts;
+mod timing;
 mod writing;
 mod zone;
 

@@ -60,8 +60,8 @@ fn finisher_name(own: MySql) -> String {
     format!("finisher {}", own.series())
 }
 
-/// The expression of the digest of the weights of a collation. What is no letter (a surrogate) is left
-/// out: MySQL gives it a weight or none, as the SQL mode is.
+/// The expression of the digest of the weights of a collation. What is no letter (a surrogate) is
+/// left out: MySQL gives it a weight or none, as the SQL mode is.
 fn digest_of(collation: Collation) -> String {
     let digit = |factor: u32, name: &str| {
         let rest: String = (1..16)
@@ -170,8 +170,9 @@ pub(super) fn check_finisher(schema: &mut Schema) {
             table: rule.table.clone(),
             column: rule.column.clone(),
             problem: "is found by a collation, whose keys a finisher of the server's own version \
-                      gives, and there is none: set [finish] engine to \"mariadb\" or \"mysql\", as \
-                      the server is, and install that version, or write collation = \"binary\""
+                      gives, and there is none: set [finish] engine to \"mariadb\" or \
+                      \"mysql\", as the server is, and install that version, or write \
+                      collation = \"binary\""
                 .to_owned(),
             is_own: true,
         })

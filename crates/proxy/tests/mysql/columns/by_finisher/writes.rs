@@ -1,10 +1,13 @@
 //! `UPDATE` and `DELETE` whose rows or values the finisher computes, beside a plain twin.
 
-use mysql::Value;
+use mysql::consts::CapabilityFlags;
 use mysql::prelude::Queryable as _;
+use mysql::{Conn, Value};
+use server_testkit::mysql::Brand;
 
 use super::{check, compare};
 use crate::mysql::columns::lab::{Lab, connect};
+use crate::mysql::setup::options_at;
 
 /// Each is executed as a text, and again prepared.
 const WRITES: &[&str] = &[
@@ -74,6 +77,7 @@ pub fn agree(lab: &mut Lab) {
         connection.query_drop(same).expect(same);
     }
     time_goes_on_behind_a_write(lab);
+    rows_are_counted_as_the_client_asks(lab);
     rows_are_locked_until_they_are_written(lab);
     parameters_are_bound(lab);
     transactions_are_the_clients(lab);
@@ -126,6 +130,27 @@ fn time_goes_on_behind_a_write(lab: &mut Lab) {
                 connection.query_drop(same).expect(same);
             }
         }
+    }
+}
+
+/// A client may ask for the rows that were found in the place of those that were changed.
+fn rows_are_counted_as_the_client_asks(lab: &mut Lab) {
+    let found_rows = CapabilityFlags::CLIENT_FOUND_ROWS;
+    let found = |port: u16, database: &str| {
+        let options = options_at(port, "nat").db_name(Some(database));
+        Conn::new(options.additional_capabilities(found_rows)).expect("it lets in")
+    };
+    let mut ours = found(lab.proxy.port(), "shop");
+    let mut theirs = found(lab.server.port(), "twin");
+    let first = "UPDATE person SET small = 31 WHERE name LIKE '%k%'";
+    let none = "UPDATE person SET small = 9 WHERE name LIKE 'nobody%'";
+    for (text, changes) in [(first, true), (first, false), (none, false)] {
+        ours.query_drop(text).expect(text);
+        theirs.query_drop(text).expect(text);
+        assert_eq!(ours.affected_rows(), theirs.affected_rows(), "{text}");
+        assert_eq!(ours.info_str(), theirs.info_str(), "{text}");
+        let is_changed = !ours.info_str().contains("Changed: 0");
+        assert_eq!(is_changed, changes, "{text}: {}", ours.info_str());
     }
 }
 
@@ -244,6 +269,12 @@ fn refusals_say_why(lab: &mut Lab) {
     ] {
         let error = lab.ours.query_drop(text).expect_err(text).to_string();
         assert!(error.contains(part), "{error}");
+    }
+    if lab.brand == Brand::MySql {
+        let text = "UPDATE person SET small = (SELECT m FROM (SELECT MAX(small) AS m FROM person) \
+                    s) WHERE name LIKE 'k%'";
+        let error = lab.ours.query_drop(text).expect_err(text).to_string();
+        assert!(error.contains("twice"), "{error}");
     }
     let text = "UPDATE person SET small = 1 WHERE name LIKE 'k%'";
     lab.ours

@@ -1,20 +1,13 @@
 //! The moment of a statement that the finisher evaluates: what the server computes while rows are
 //! written has the one that was fetched with them.
 //!
-//! MariaDB is told with each text. MySQL has no such form: its hint for a setting (`SET_VAR`) leaves
-//! the time of the session where it is. There it is a setting of the session while rows are
-//! written, where one of the client's own is not in its place.
+//! MariaDB is told with each text. MySQL has no such form: behind its hint for a setting
+//! (`SET_VAR`) the session's time stands still for good. So it is a setting of the session there
+//! while rows are written, unless the client has set the time itself.
 
 use sql_plan::FinisherTables;
-use wire_mysql::capabilities::Status;
-use wire_mysql::row::TextRow;
-use wire_mysql::{Capabilities, Malformed};
 
-use super::super::fetching::Fetching;
-use super::writing::query;
-use super::{Filling, Stage, Taken};
 use crate::finisher::is_mariadb;
-use crate::refusal::Refusal;
 
 /// The session's time goes on.
 pub(super) const GOES_ON: &str = "SET timestamp = DEFAULT";
@@ -38,47 +31,8 @@ pub(super) fn exact(moment: &str, series: u16) -> String {
 
 /// Whether it is a setting while so many texts are executed. A single one has a moment of its own,
 /// which matters where the finisher has used another.
-fn is_setting(query: &FinisherTables, series: u16, texts: usize) -> bool {
+pub(super) fn is_setting(query: &FinisherTables, series: u16, texts: usize) -> bool {
     !is_mariadb(series) && texts > 0 && (query.uses_moment || texts > 1)
-}
-
-impl Filling {
-    /// Begins to write what is due.
-    pub(super) fn write(&mut self) -> Result<Taken, Refusal> {
-        let plan = super::tables_of(&self.plan).ok_or(Malformed)?;
-        let writing = self.writing.as_ref().ok_or(Malformed)?;
-        if !is_setting(plan, self.kind.series, writing.due.len()) {
-            return Ok(self.next());
-        }
-        // No two statements begin in the same microsecond, unless the client has set the time.
-        let moment = &writing.moment;
-        let asked = format!("SELECT UNIX_TIMESTAMP(NOW(6)) = {moment} LIMIT 1");
-        self.stage = Stage::Asking(Box::new(Fetching::new(1, 1 << 10)));
-        Ok(Taken::Sends(query(&asked)))
-    }
-
-    /// The server has told whether its time is the client's.
-    pub(super) fn told_moment(&mut self) -> Result<Taken, Refusal> {
-        let stage = std::mem::replace(&mut self.stage, Stage::Waiting);
-        let Stage::Asking(fetching) = stage else {
-            return Err(Malformed.into());
-        };
-        let row = TextRow::read(fetching.rows.first().ok_or(Malformed)?, 1)?;
-        if row.iter().next() == Some(Some(&b"1"[..])) {
-            return Ok(self.next());
-        }
-        let writing = self.writing.as_ref().ok_or(Malformed)?;
-        let moment = exact(&writing.moment, self.kind.series);
-        self.stage = Stage::Setting;
-        Ok(Taken::Sends(query(&format!("SET timestamp = {moment}"))))
-    }
-
-    /// The session's time goes on.
-    pub(super) fn went_on(&mut self, of: (Capabilities, Status)) -> Result<Taken, Refusal> {
-        let writing = self.writing.as_mut().ok_or(Malformed)?;
-        writing.is_timed = false;
-        Ok(self.inserted(of))
-    }
 }
 
 #[cfg(test)]
