@@ -24,11 +24,13 @@ pub enum Collation {
     Uca1400AiCi,
     /// `utf8mb4_uca1400_nopad_ai_ci`
     Uca1400NopadAiCi,
+    /// `utf8mb4_0900_ai_ci`
+    Uca0900AiCi,
 }
 
 impl Collation {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::GeneralCi,
         Self::GeneralNopadCi,
         Self::UnicodeCi,
@@ -37,6 +39,7 @@ impl Collation {
         Self::Unicode520NopadCi,
         Self::Uca1400AiCi,
         Self::Uca1400NopadAiCi,
+        Self::Uca0900AiCi,
     ];
 
     /// Bytes of one weight in a collation key.
@@ -53,6 +56,7 @@ impl Collation {
             Self::Unicode520NopadCi => "utf8mb4_unicode_520_nopad_ci",
             Self::Uca1400AiCi => "utf8mb4_uca1400_ai_ci",
             Self::Uca1400NopadAiCi => "utf8mb4_uca1400_nopad_ai_ci",
+            Self::Uca0900AiCi => "utf8mb4_0900_ai_ci",
         }
     }
 
@@ -63,7 +67,8 @@ impl Collation {
             Self::GeneralNopadCi
             | Self::UnicodeNopadCi
             | Self::Unicode520NopadCi
-            | Self::Uca1400NopadAiCi => false,
+            | Self::Uca1400NopadAiCi
+            | Self::Uca0900AiCi => false,
         }
     }
 

@@ -42,6 +42,8 @@ pub(crate) enum Failure {
     Last(StatementError),
     /// The connection broke before the server said a word.
     Gone(io::Error),
+    /// The answer took too long, and the server was told to end the connection.
+    Late,
 }
 
 /// A connection that the runtime of its task watches. Dropped, it is closed.
@@ -51,16 +53,25 @@ pub(crate) struct Connection {
     input: Input,
     output: Zeroizing<Vec<u8>>,
     is_heard: bool,
+    /// The server's number of it, by which it can be ended.
+    number: u32,
 }
 
 /// A connection that is kept for the next question, without a runtime.
 #[derive(Debug)]
-pub(crate) struct Kept(UnixStream);
+pub(crate) struct Kept {
+    socket: UnixStream,
+    number: u32,
+}
 
 impl Kept {
     /// Has the current runtime watch it. None: the server has ended it.
     pub(crate) fn resume(self) -> Option<Connection> {
-        is_silent(&self.0).then(|| Connection::of(Socket::new(self.0).ok()?))?
+        if !is_silent(&self.socket) {
+            return None;
+        }
+        let socket = Socket::new(self.socket).ok()?;
+        Some(Connection::of(socket, self.number))
     }
 }
 
@@ -72,13 +83,19 @@ enum Begun {
 }
 
 impl Connection {
-    fn of(socket: Socket) -> Option<Self> {
-        Some(Self {
+    fn of(socket: Socket, number: u32) -> Self {
+        Self {
             socket,
             input: Input::default(),
             output: Zeroizing::default(),
             is_heard: false,
-        })
+            number,
+        }
+    }
+
+    /// The server's number of the connection.
+    pub(crate) fn number(&self) -> u32 {
+        self.number
     }
 
     /// Opens a connection to a server of a product.
@@ -91,8 +108,7 @@ impl Connection {
         (user, password): (&str, &str),
     ) -> Result<Self, Failure> {
         let socket = Socket::connect(path).await.map_err(Failure::Gone)?;
-        let opened = Self::of(socket);
-        let mut connection = opened.ok_or_else(|| unreadable(Malformed))?;
+        let mut connection = Self::of(socket, 0);
         connection.log_in(product, user, password).await?;
         connection.is_heard = false;
         Ok(connection)
@@ -100,7 +116,11 @@ impl Connection {
 
     /// The connection without a runtime, to be kept.
     pub(crate) fn keep(self) -> Option<Kept> {
-        self.input.is_empty().then(|| Kept(self.socket.into_std()))
+        let number = self.number;
+        self.input.is_empty().then(|| Kept {
+            socket: self.socket.into_std(),
+            number,
+        })
     }
 
     /// Executes a statement without rows.

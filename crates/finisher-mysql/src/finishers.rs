@@ -8,13 +8,15 @@ use finisher_core::{Busy, FinisherCounters, Pool};
 use session_core::StatementError;
 use session_core::counters::add;
 use session_mysql::finisher::{FinisherAnswer, FinisherKind, FinisherRequest};
+use tokio::time::timeout;
 
+use crate::bound::{self, Unanswered};
 use crate::connection::{Connection, Failure, Kept};
 use crate::error::FinisherError;
 use crate::options::FinisherOptions;
 use crate::product::{Product, name_of};
 use crate::programs::Programs;
-use crate::server::Server;
+use crate::server::{Access, Server};
 
 /// The finishers of a proxy. Copies are the same finishers; when the last is dropped, the servers
 /// end.
@@ -128,24 +130,45 @@ impl Inner {
         let server = self
             .server(kind)
             .map_err(|error| error.for_client(product))?;
-        let ready = server.see_to(&request.databases).await;
-        ready.map_err(|error| error.for_client(product))?;
+        let access = server.access(&request.databases).await;
+        let access = access.map_err(|error| error.for_client(product))?;
         while let Some((_, kept)) = self.pool.take(|(own, _)| *own == kind, |_| true) {
             // One that its server has ended is dropped.
             let Some(mut connection) = kept.resume() else {
                 continue;
             };
-            let answer = connection.answer(request).await;
-            // A kept connection may have broken unseen. A query changes nothing: it is asked again.
+            let answer = self.asked(&mut connection, &access, request).await;
+            // A kept connection may have broken unseen. A question changes nothing but tables of
+            // its own: it is asked again.
             if !matches!(answer, Err(Failure::Gone(_))) {
                 return self.settle(kind, connection, answer);
             }
         }
         self.pool.make_room();
         let opened = server.connect(&request.databases).await;
-        let mut connection = opened.map_err(|error| error.for_client(product))?;
-        let answer = connection.answer(request).await;
+        let (mut connection, access) = opened.map_err(|error| error.for_client(product))?;
+        let answer = self.asked(&mut connection, &access, request).await;
         self.settle(kind, connection, answer)
+    }
+
+    /// Asks a connection. The server bounds the time of what it evaluates; before MySQL that of
+    /// queries alone.
+    async fn asked(
+        &self,
+        connection: &mut Connection,
+        access: &Access,
+        request: &FinisherRequest,
+    ) -> Result<FinisherAnswer, Failure> {
+        let changes = request.read_back.is_some();
+        if self.options.product == Product::MariaDb || !changes {
+            return connection.answer(request).await;
+        }
+        let unanswered = Unanswered::new(access.clone(), connection.number());
+        let answer = connection.answer(request);
+        let answer = timeout(self.options.statement_timeout, answer).await;
+        let answer = answer.map_err(|_| Failure::Late)?;
+        unanswered.answered();
+        answer
     }
 
     /// Keeps a connection that goes on.
@@ -160,11 +183,12 @@ impl Inner {
         {
             self.pool.keep((kind, kept));
         }
-        answer.map_err(|failure| match failure {
-            Failure::Last(error) => error,
+        answer.or_else(|failure| match failure {
+            Failure::Last(error) => Err(error),
             Failure::Gone(error) => {
-                FinisherError::Connection(error).for_client(self.options.product)
+                Err(FinisherError::Connection(error).for_client(self.options.product))
             }
+            Failure::Late => Ok(FinisherAnswer::Refused(bound::too_late())),
         })
     }
 

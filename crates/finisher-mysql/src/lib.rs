@@ -8,6 +8,8 @@
 //!   temporary tables and read, and do nothing else (`walls`).
 //! - Each question is asked over one connection, whose session is then reset, which drops the
 //!   temporary tables (`connection`).
+//! - A question that changes rows has a bound of the proxy's own before MySQL, whose bounds are for
+//!   queries alone (`bound`).
 //!
 //! Rows come as temporary tables rather than by `JSON_TABLE`: the client's text is evaluated as it
 //! came, and the answer's definitions of columns are those of the tables (keys, NOT NULL, names of
@@ -22,6 +24,7 @@
 //! 4. A connection is kept only after its session was reset, and outside every runtime.
 #![forbid(unsafe_code)]
 
+mod bound;
 mod connection;
 mod error;
 mod finishers;

@@ -70,7 +70,7 @@ impl finisher_core::Kept for Running {
 
 /// How to connect.
 #[derive(Clone, Debug)]
-struct Access {
+pub(crate) struct Access {
     product: Product,
     socket: Arc<Path>,
     password: Arc<Zeroizing<String>>,
@@ -96,11 +96,21 @@ impl Access {
         dropped.map_err(refused)?;
         Ok(connection)
     }
+
+    /// Ends a connection, whatever it does.
+    pub(crate) async fn end_connection(&self, number: u32) -> Result<(), FinisherError> {
+        let mut owner = self.connect(walls::OWNER).await?;
+        owner
+            .execute(&format!("KILL CONNECTION {number}"))
+            .await
+            .map_err(refused)
+    }
 }
 
 fn refused(failure: Failure) -> FinisherError {
     match failure {
         Failure::Last(error) => FinisherError::SetUp(error),
+        Failure::Late => HostError::Late.into(),
         Failure::Gone(error) => FinisherError::Connection(error),
     }
 }
@@ -124,13 +134,9 @@ impl Server {
         }
     }
 
-    /// Sees to it that the server runs and has these databases. This goes on when the caller stops
-    /// waiting.
-    pub(crate) async fn see_to(&self, databases: &[String]) -> Result<(), Arc<FinisherError>> {
-        self.access(databases).await.map(drop)
-    }
-
-    async fn access(&self, databases: &[String]) -> Result<Access, Arc<FinisherError>> {
+    /// How to connect, once the server runs and has these databases. The server goes on starting
+    /// when the caller stops waiting.
+    pub(crate) async fn access(&self, databases: &[String]) -> Result<Access, Arc<FinisherError>> {
         let mut state = Arc::clone(&self.state).lock_owned().await;
         if let Some(running) = state.running()
             && databases.iter().all(|own| running.databases.contains(own))
@@ -143,11 +149,11 @@ impl Server {
         made.await.map_err(stopped)?
     }
 
-    /// A connection for questions over tables of these databases.
+    /// A connection for questions over tables of these databases, and how it was made.
     pub(crate) async fn connect(
         &self,
         databases: &[String],
-    ) -> Result<Connection, Arc<FinisherError>> {
+    ) -> Result<(Connection, Access), Arc<FinisherError>> {
         let access = self.access(databases).await?;
         match access.connect_for_questions().await {
             // The server has ended, whatever its keeper knows.
@@ -156,9 +162,9 @@ impl Server {
                 state.give_up(|own| own.access.socket == access.socket);
                 drop(state);
                 let access = self.access(databases).await?;
-                Ok(access.connect_for_questions().await?)
+                Ok((access.connect_for_questions().await?, access))
             }
-            other => Ok(other?),
+            other => Ok((other?, access)),
         }
     }
 

@@ -48,7 +48,7 @@ pub enum UnsupportedError {
     /// Rules need a finisher.
     #[error(
         "a rule finds texts by a collation, whose keys a finisher gives: set [finish] engine = \
-         \"mariadb\", or write collation = \"binary\" in the rule"
+         \"mariadb\" or \"mysql\", as the server is, or write collation = \"binary\" in the rule"
     )]
     NoCollationKeys,
     /// A finisher of another product.
@@ -86,7 +86,8 @@ pub fn check(config: &Config) -> Result<(), UnsupportedError> {
         return Err(UnsupportedError::Rules(errors));
     }
     let engine = config.finish.as_ref().map(|finish| finish.engine);
-    if config.columns.has_tokens() && engine != Some(FinishEngine::MariaDb) {
+    let gives_keys = matches!(engine, Some(FinishEngine::MariaDb | FinishEngine::MySql));
+    if config.columns.has_tokens() && !gives_keys {
         return Err(UnsupportedError::NoCollationKeys);
     }
     for (is_there, part) in [

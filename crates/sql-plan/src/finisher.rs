@@ -194,9 +194,8 @@ pub struct FinisherTables {
     /// Whether the answer depends on the rules of the session's time zone for other moments than
     /// this one.
     pub uses_zone: bool,
-    /// Whether the moment of the statement may be asked for with fractions of a second, or stored
-    /// so by the server.
-    pub has_fractions: bool,
+    /// Whether it asks for the present moment.
+    pub uses_moment: bool,
     /// What becomes of the rows that it changes. None: it changes none.
     pub write: Option<FilledWrite>,
     /// What becomes of the rows that it inserts. None: it inserts none.

@@ -368,8 +368,6 @@ pub struct DeclaredColumn {
     pub collation: Option<String>,
     /// What is behind the type: `NOT NULL`, that it has a default, and what numbers rows.
     pub tail: String,
-    /// Whether it gets the moment of a statement by itself.
-    pub is_stamped: bool,
 }
 
 /// A key as the server declares it (MySQL).

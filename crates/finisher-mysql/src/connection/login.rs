@@ -30,6 +30,7 @@ impl Connection {
             return Err(Failure::Last(refused(&said)));
         }
         let greeting = Greeting::read(&said).map_err(unreadable)?;
+        self.number = greeting.connection;
         let head = Head {
             capabilities: CAPABILITIES,
             packet_size_max: 1 << 30,

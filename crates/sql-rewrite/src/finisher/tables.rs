@@ -41,7 +41,6 @@ use writes::Target;
 /// The finisher would answer otherwise than the server.
 pub(crate) fn of_text(text: &str, schema: &Schema, own: MySql) -> Result<Plan, Refusal> {
     let scanned = finisher::scan(text, own)?;
-    check_verb(&scanned, own)?;
     let found = named(&scanned, schema)?;
     let tree = parse::any_tree(text, own);
     let (target, inserted) = writes_of(tree.as_ref(), &scanned, (schema, own))?;
@@ -91,32 +90,18 @@ pub(crate) fn of_text(text: &str, schema: &Schema, own: MySql) -> Result<Plan, R
         (Some(target), _) => target.effects(),
         (None, Some(inserted)) => inserted.effects(),
     };
-    let gets = target.as_ref().map(|own| own.table);
-    let gets = gets.or(inserted.as_ref().map(|own| own.table));
-    let has_fractions = scanned.has_fractions || gets.is_some_and(|own| stamps(own, schema));
     let plan = Plan::FinisherTables(Box::new(FinisherTables {
         text: text.to_owned(),
         parameters: scanned.parameters,
         tables,
         uses_zone,
-        has_fractions,
+        uses_moment: scanned.uses_moment,
         write: written,
         insert: put,
         effects,
     }));
     verify::check(&plan, schema)?;
     Ok(plan)
-}
-
-/// Refuses what the finisher before a product does not evaluate.
-fn check_verb(scanned: &Scanned, own: MySql) -> Result<(), Refusal> {
-    match scanned.verb {
-        Verb::Write | Verb::Insert if !own.is_mariadb => Err(unsupported(
-            "a write whose rows or values only a finisher can compute, before MySQL,",
-        )
-        .with_hint("Find its rows by columns that the server can compare, and pass constants.")),
-        _ => Ok(()),
-    }
 }
 
 /// What a text changes, or what it inserts.
@@ -225,12 +210,6 @@ fn used(
 fn declared<'s>(table: &Table, index: usize, schema: &'s Schema) -> Option<&'s DeclaredColumn> {
     let columns = &schema.catalogue.finisher.declared_columns;
     columns.get(&(table.oid, table.columns[index].number))
-}
-
-/// Whether the server stores moments with fractions of a second of its own in a table.
-fn stamps(table: &Table, schema: &Schema) -> bool {
-    let mut columns = (0..table.columns.len()).filter_map(|index| declared(table, index, schema));
-    columns.any(|own| own.is_stamped && own.type_name.contains('('))
 }
 
 /// How a column is fetched, and its values written.

@@ -1,4 +1,4 @@
-//! Texts that are found by a collation, beside a plain twin of the same MariaDB.
+//! Texts that are found by a collation, beside a plain twin of the same server.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use server_testkit::mysql::Brand;
 
 use super::by_finisher::compare;
 use super::canary::search;
-use super::lab::{Lab, finish};
+use super::lab::{Lab, finisher_of};
 
 const RULES: &str = "
 [keys]
@@ -290,9 +290,35 @@ const STATEMENTS: &[Statement] = &[
     ("SHOW FULL COLUMNS FROM word", &[]),
 ];
 
-fn lab() -> Option<Lab> {
-    let mut rules = format!("{RULES}{}", finish("mariadb"));
-    for collation in Collation::ALL {
+/// Collations that MariaDB alone has: MySQL's own stands in their place.
+const OF_MARIADB: [&str; 3] = ["unicode_nopad", "unicode_520_nopad", "uca1400_ai"];
+const OF_MYSQL: &str = "0900_ai";
+
+/// The collations that a server has.
+fn collations(brand: Brand) -> impl Iterator<Item = Collation> {
+    Collation::ALL.into_iter().filter(move |own| {
+        let name = own.name();
+        let is_of_mysql = name.contains(OF_MYSQL);
+        match brand {
+            Brand::MariaDb => !is_of_mysql,
+            Brand::MySql => is_of_mysql || !(name.contains("nopad") || name.contains("uca1400")),
+        }
+    })
+}
+
+fn lab(brand: Brand) -> Option<Lab> {
+    let mut rules = format!("{RULES}{}", finisher_of(brand));
+    let mut tables = TABLES.map(str::to_owned);
+    for other in OF_MARIADB.iter().filter(|_| brand == Brand::MySql) {
+        rules = rules.replace(
+            &format!(", {}", other.to_uppercase()),
+            &format!(", {}", OF_MYSQL.to_uppercase()),
+        );
+        // It is the default there, and shown as a column's own only where it was declared as such.
+        let declared = format!(" COLLATE utf8mb4_{other}_ci");
+        tables = tables.map(|table| table.replace(&declared, ""));
+    }
+    for collation in collations(brand) {
         let name = collation.name();
         let word = name.trim_start_matches("utf8mb4_").trim_end_matches("_ci");
         let said = format!("mode = \"equality\", collation = \"{name}\"");
@@ -304,14 +330,24 @@ fn lab() -> Option<Lab> {
             rules = rules.replace(&word, &said);
         }
     }
-    Lab::with(Brand::MariaDb, &rules, &TABLES)
+    Lab::with(brand, &rules, &tables.each_ref().map(String::as_str))
 }
 
 #[test]
 fn texts_are_found_as_in_a_plain_table() {
-    let Some(mut lab) = lab() else {
-        return;
-    };
+    if let Some(lab) = lab(Brand::MariaDb) {
+        texts_are_found(lab);
+    }
+}
+
+#[test]
+fn texts_are_found_as_in_a_plain_table_of_mysql() {
+    if let Some(lab) = lab(Brand::MySql) {
+        texts_are_found(lab);
+    }
+}
+
+fn texts_are_found(mut lab: Lab) {
     let mut wrong = Vec::new();
     for (text, parameters) in STATEMENTS {
         let values = parameters.iter().map(|own| Value::from(*own));
@@ -462,7 +498,7 @@ fn weights_decide_about_letters(lab: &mut Lab) {
         }
     };
     let letter = "CONVERT(CONVERT(UNHEX(LPAD(HEX(n), 8, '0')) USING utf32) USING utf8mb4)";
-    for collation in Collation::ALL {
+    for collation in collations(lab.brand) {
         let weights = format!("WEIGHT_STRING({letter} COLLATE {collation})");
         let blank = format!("WEIGHT_STRING(' ' COLLATE {collation})");
         let key = match collation.pads() {

@@ -295,10 +295,8 @@ fn all_agree(mut lab: Lab) {
     streams::agree(&mut lab);
     // Other constants of these streams are compared with plain columns, too.
     nothing_is_in_clear(&lab, &["42424242", "1977-"]);
-    if lab.brand == Brand::MariaDb {
-        inserts::agree(&mut lab);
-        writes::agree(&mut lab);
-    }
+    inserts::agree(&mut lab);
+    writes::agree(&mut lab);
     nothing_is_in_clear(&lab, &["42424242", "1977-"]);
     search(&lab.server.folder().join("data/shop"));
 }
@@ -490,11 +488,6 @@ fn refusals_say_why(lab: &mut Lab) {
             continue;
         };
         let error = error.to_string();
-        // No write gets so far there.
-        let part = match (lab.brand, part) {
-            (Brand::MySql, "sql_safe_updates") => "before MySQL",
-            (_, part) => part,
-        };
         assert!(
             !part.is_empty() && error.to_lowercase().contains(&part.to_lowercase()),
             "{error}"

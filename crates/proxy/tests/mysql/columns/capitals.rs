@@ -6,7 +6,7 @@ use mysql::{Conn, Value};
 use server_testkit::mysql::Brand;
 
 use super::differential::{as_text, prepared};
-use super::lab::{Lab, RULES, TABLES, finish};
+use super::lab::{Lab, RULES, TABLES, finisher_of};
 
 const OWN_RULES: &str = "
 [columns.\"shop.Post\"]
@@ -19,16 +19,13 @@ const OWN_TABLE: &str = "CREATE TABLE Post (ID BIGINT NOT NULL, Author VARCHAR(2
                          words INT, `Kind Of` VARCHAR(8) DEFAULT 'x', PRIMARY KEY (id), KEY \
                          By_Words (`WORDS`, `kind of`))";
 
-fn labs(more: &str) -> impl Iterator<Item = Lab> {
-    let rules = format!("{RULES}{OWN_RULES}{more}");
+fn labs(more: impl Fn(Brand) -> String) -> impl Iterator<Item = Lab> {
     let tables = [&TABLES[..], &[OWN_TABLE]].concat();
-    let brands = match more {
-        "" => vec![Brand::MariaDb, Brand::MySql],
-        // There is no finisher of MySQL.
-        _ => vec![Brand::MariaDb],
-    };
-    let labs = brands.into_iter();
-    labs.filter_map(move |brand| Lab::with(brand, &rules, &tables))
+    let brands = [Brand::MariaDb, Brand::MySql].into_iter();
+    brands.filter_map(move |brand| {
+        let rules = format!("{RULES}{OWN_RULES}{}", more(brand));
+        Lab::with(brand, &rules, &tables)
+    })
 }
 
 #[track_caller]
@@ -42,7 +39,7 @@ fn same(lab: &mut Lab, statement: &str, values: &[Value]) {
 
 #[test]
 fn a_column_has_its_name_in_letters_of_any_case() {
-    for mut lab in labs("") {
+    for mut lab in labs(|_| String::new()) {
         for text in [
             "INSERT INTO person (ID, Name, `NUMBER`, Whole) VALUES (1, 'canary', 4242424201, 2)",
             "INSERT INTO person SET `ID` = 2, person.NAME = 'canary b', Small = 8, WHOLE = 2",
@@ -108,7 +105,7 @@ const OVER_CAPITALS: &[&str] = &[
 
 #[test]
 fn tables_and_rules_have_names_of_columns_in_capitals() {
-    for mut lab in labs("") {
+    for mut lab in labs(|_| String::new()) {
         for text in OVER_CAPITALS {
             if text.contains("information_schema") {
                 let rows = |client: &mut Conn| as_text(client, text).rows;
@@ -133,7 +130,7 @@ fn tables_and_rules_have_names_of_columns_in_capitals() {
 
 #[test]
 fn the_finisher_gives_columns_their_names_in_capitals() {
-    for mut lab in labs(&finish("mariadb")) {
+    for mut lab in labs(finisher_of) {
         for text in OVER_CAPITALS {
             let is_told_of = !text.contains("information_schema") && !text.contains("FOR UPDATE");
             if is_told_of {

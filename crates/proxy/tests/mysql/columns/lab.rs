@@ -113,6 +113,14 @@ pub fn connect(port: u16, database: &str) -> Conn {
     Conn::new(options.stmt_cache_size(0)).expect("it lets in")
 }
 
+/// A finisher of a server's own product.
+pub fn finisher_of(brand: Brand) -> String {
+    finish(match brand {
+        Brand::MariaDb => "mariadb",
+        Brand::MySql => "mysql",
+    })
+}
+
 /// A finisher of an engine.
 pub fn finish(engine: &str) -> String {
     let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);

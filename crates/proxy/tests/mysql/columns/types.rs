@@ -5,7 +5,7 @@ use mysql::{Conn, Value, prelude::Queryable as _};
 use server_testkit::mysql::Brand;
 
 use super::inserted::same;
-use super::lab::{Lab, finish};
+use super::lab::{Lab, finisher_of};
 
 /// A type of whole numbers.
 struct Whole {
@@ -322,21 +322,27 @@ fn tables_of_all_types_are_shown_as_they_were_declared() {
 
 #[test]
 fn a_finisher_computes_with_whole_numbers_of_all_types() {
-    let Some(mut lab) = start(Brand::MariaDb, &finish("mariadb")) else {
-        return;
-    };
-    fill(&mut lab, "at_random");
-    for own in &WHOLE {
-        let column = own.column;
-        for text in [
-            format!("SELECT id, {column} FROM at_random WHERE {column} > 6 ORDER BY id"),
-            format!("SELECT id, {column} DIV 2 AS h FROM at_random WHERE id < 9 ORDER BY id"),
-            format!("SELECT {column}, COUNT(*) AS c FROM at_random GROUP BY {column} ORDER BY 1"),
-            format!("UPDATE at_random SET {column} = FLOOR({column} / 3) WHERE {column} > 6"),
-            format!("UPDATE at_random SET {column} = {column} * 1000000000000000000 WHERE id = 3"),
-            "SELECT * FROM at_random ORDER BY id".to_owned(),
-        ] {
-            same(&mut lab, &text, vec![]);
+    for brand in [Brand::MariaDb, Brand::MySql] {
+        let Some(mut lab) = start(brand, &finisher_of(brand)) else {
+            continue;
+        };
+        fill(&mut lab, "at_random");
+        for own in &WHOLE {
+            let column = own.column;
+            for text in [
+                format!("SELECT id, {column} FROM at_random WHERE {column} > 6 ORDER BY id"),
+                format!("SELECT id, {column} DIV 2 AS h FROM at_random WHERE id < 9 ORDER BY id"),
+                format!(
+                    "SELECT {column}, COUNT(*) AS c FROM at_random GROUP BY {column} ORDER BY 1"
+                ),
+                format!("UPDATE at_random SET {column} = FLOOR({column} / 3) WHERE {column} > 6"),
+                format!(
+                    "UPDATE at_random SET {column} = {column} * 1000000000000000000 WHERE id = 3"
+                ),
+                "SELECT * FROM at_random ORDER BY id".to_owned(),
+            ] {
+                same(&mut lab, &text, vec![]);
+            }
         }
     }
 }

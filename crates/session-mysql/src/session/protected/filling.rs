@@ -9,6 +9,7 @@ mod inserting;
 mod moment;
 mod question;
 mod texts;
+mod timing;
 mod writing;
 mod zone;
 
@@ -56,11 +57,17 @@ enum Stage {
     Numbering(Step, Box<FinisherRequest>),
     /// The finisher is asked.
     Waiting,
+    /// The server tells whether the client has set the session's time.
+    Asking(Box<Fetching>),
+    /// The session's time is set to the moment of the statement.
+    Setting,
     /// A row is written.
     Writing,
     /// The server tells of what it has inserted.
     Warned(Box<Fetching>),
-    /// All rows are written, and the transaction or savepoint ends.
+    /// All rows are written, and the session's time goes on.
+    GoingOn,
+    /// The transaction or savepoint ends.
     Ending,
     /// What was done is undone.
     Undoing(Undone),
@@ -164,27 +171,20 @@ impl Filling {
     ) -> Result<Taken, Refusal> {
         match &mut self.stage {
             Stage::Waiting => Err(Malformed.into()),
-            Stage::Beginning(..) | Stage::Writing | Stage::Ending | Stage::Undoing(_) => {
-                self.word(payload, (capabilities, status))
-            }
-            Stage::Fetching(fetching) => {
+            Stage::Beginning(..)
+            | Stage::Setting
+            | Stage::Writing
+            | Stage::GoingOn
+            | Stage::Ending
+            | Stage::Undoing(_) => self.word(payload, (capabilities, status)),
+            Stage::Fetching(fetching) | Stage::Asking(fetching) | Stage::Warned(fetching) => {
                 match fetching.take((header, payload), capabilities, status)? {
                     Fetched::More => Ok(Taken::More),
                     Fetched::Failed(error) => {
                         let error = without_sealed(&error)?;
                         Ok(self.fail(Undone::Payload(error)))
                     }
-                    Fetched::Done => self.fetched(),
-                }
-            }
-            Stage::Warned(fetching) => {
-                match fetching.take((header, payload), capabilities, status)? {
-                    Fetched::More => Ok(Taken::More),
-                    Fetched::Failed(error) => {
-                        let error = without_sealed(&error)?;
-                        Ok(self.fail(Undone::Payload(error)))
-                    }
-                    Fetched::Done => self.warned((capabilities, *status)),
+                    Fetched::Done => self.read((capabilities, *status)),
                 }
             }
             Stage::Numbering(step, _) => {
@@ -217,6 +217,15 @@ impl Filling {
                     }
                 }
             }
+        }
+    }
+
+    /// All rows of an answer are there.
+    fn read(&mut self, of: (Capabilities, Status)) -> Result<Taken, Refusal> {
+        match self.stage {
+            Stage::Asking(_) => self.told_moment(),
+            Stage::Warned(_) => self.warned(of),
+            _ => self.fetched(),
         }
     }
 

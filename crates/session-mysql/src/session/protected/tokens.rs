@@ -60,7 +60,8 @@ fn finisher_name(own: MySql) -> String {
     format!("finisher {}", own.series())
 }
 
-/// The expression of the digest of the weights of a collation.
+/// The expression of the digest of the weights of a collation. What is no letter (a surrogate) is
+/// left out: MySQL gives it a weight or none, as the SQL mode is.
 fn digest_of(collation: Collation) -> String {
     let digit = |factor: u32, name: &str| {
         let rest: String = (1..16)
@@ -72,7 +73,8 @@ fn digest_of(collation: Collation) -> String {
         "(SELECT CONCAT(COUNT(w), '-', BIT_XOR(CAST(CONV(LEFT(MD5(CONCAT(n, ':', w)), 16), 16, 10) \
          AS UNSIGNED))) FROM (SELECT n, HEX(WEIGHT_STRING(CONVERT(CONVERT(UNHEX(LPAD(HEX(n), 8, \
          '0')) USING utf32) USING utf8mb4) COLLATE {collation})) AS w FROM (SELECT a.d + b.d + c.d \
-         + e.d AS n FROM {}, {}, {}, {}) AS numbers) AS weights)",
+         + e.d AS n FROM {}, {}, {}, {}) AS numbers WHERE n NOT BETWEEN 55296 AND 57343) AS \
+         weights)",
         digit(1, "a"),
         digit(16, "b"),
         digit(256, "c"),
@@ -168,8 +170,9 @@ pub(super) fn check_finisher(schema: &mut Schema) {
             table: rule.table.clone(),
             column: rule.column.clone(),
             problem: "is found by a collation, whose keys a finisher of the server's own version \
-                      gives, and there is none: set [finish] engine = \"mariadb\" and install that \
-                      version, or write collation = \"binary\""
+                      gives, and there is none: set [finish] engine to \"mariadb\" or \
+                      \"mysql\", as the server is, and install that version, or write \
+                      collation = \"binary\""
                 .to_owned(),
             is_own: true,
         })
@@ -404,7 +407,7 @@ fn other_weights(collation: Collation) -> StatementError {
         "{collation} is not the same in the server and in the proxy's finisher: texts that are \
          equal there need not be equal here"
     ))
-    .hint("Install the server's own version of MariaDB beside the proxy.")
+    .hint("Install the server's own version beside the proxy.")
 }
 
 /// Whether the rows of a bulk execution, or the values of one, have texts without tokens.

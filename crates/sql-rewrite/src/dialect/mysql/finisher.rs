@@ -94,8 +94,8 @@ pub(crate) struct Scanned {
     pub parameters: usize,
     /// Whether it computes with the rules of the session's time zone.
     pub uses_zone: bool,
-    /// Whether it asks for a moment with fractions of a second.
-    pub has_fractions: bool,
+    /// Whether it asks for the present moment.
+    pub uses_moment: bool,
     /// Whether a tree shows where a condition ends: no operator is there that a parser may bind
     /// less or more than `AND`.
     pub has_plain_conditions: bool,
@@ -238,6 +238,7 @@ impl Scanned {
         if OF_SERVER.contains(&word) || word.starts_with('@') {
             return Err(of_server(word));
         }
+        self.uses_moment |= OF_MOMENT.split_whitespace().any(|own| own == word);
         self.is_whole |= word == "natural";
         self.has_plain_conditions &= word != "xor";
         Ok(())
@@ -274,9 +275,6 @@ impl Scanned {
             .with_hint("Write both zones as constants that are offsets: '+01:00'."));
         }
         self.uses_zone |= is_in(OF_ZONE, name);
-        // With digits, or as a number of seconds.
-        let has_digits = found.get(index + 2).is_some_and(|next| !is(next, ")"));
-        self.has_fractions |= is_in(OF_MOMENT, name) && has_digits;
         Ok(())
     }
 }

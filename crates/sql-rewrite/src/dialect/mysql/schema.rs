@@ -235,7 +235,6 @@ fn declared(row: &[Option<String>], extra: &str) -> DeclaredColumn {
         type_name,
         collation: Some(text(row, 7)).filter(|name| !name.is_empty()),
         tail,
-        is_stamped: extra.contains("on update") || extra.contains("default_generated"),
     }
 }
 

@@ -118,7 +118,7 @@ pub fn agree(lab: &mut Lab) {
     let log = String::from_utf8_lossy(&log);
     let sent = log
         .lines()
-        .filter(|line| line.contains("SET STATEMENT") || line.contains("SET_VAR("));
+        .filter(|line| line.contains("SET STATEMENT") || line.contains(" (`"));
     let mut sent = sent.filter(|line| line.contains("VALUES (")).peekable();
     assert!(sent.peek().is_some(), "rows were inserted");
     for line in sent {

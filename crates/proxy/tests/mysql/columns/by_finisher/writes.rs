@@ -1,10 +1,13 @@
 //! `UPDATE` and `DELETE` whose rows or values the finisher computes, beside a plain twin.
 
-use mysql::Value;
+use mysql::consts::CapabilityFlags;
 use mysql::prelude::Queryable as _;
+use mysql::{Conn, Value};
+use server_testkit::mysql::Brand;
 
 use super::{check, compare};
-use crate::mysql::columns::lab::Lab;
+use crate::mysql::columns::lab::{Lab, connect};
+use crate::mysql::setup::options_at;
 
 /// Each is executed as a text, and again prepared.
 const WRITES: &[&str] = &[
@@ -73,9 +76,110 @@ pub fn agree(lab: &mut Lab) {
         let same = "UPDATE person SET changed = NULL";
         connection.query_drop(same).expect(same);
     }
+    time_goes_on_behind_a_write(lab);
+    rows_are_counted_as_the_client_asks(lab);
+    rows_are_locked_until_they_are_written(lab);
     parameters_are_bound(lab);
     transactions_are_the_clients(lab);
     refusals_say_why(lab);
+}
+
+/// A write sets the time of the session for its rows, and nothing but these.
+fn time_goes_on_behind_a_write(lab: &mut Lab) {
+    let texts = [
+        "UPDATE person SET changed = NOW(2), small = IFNULL(small, 0) + 1 WHERE name LIKE '%a%'",
+        "UPDATE person SET small = IFNULL(small, 0) + 1 WHERE name LIKE '%a%'",
+        "UPDATE person SET years = 2000, big = 1, small = small + 1 WHERE name LIKE '%a%'",
+        "UPDATE person SET changed = NOW(), name = REPEAT(name, 60) WHERE name LIKE 'k%'",
+        "INSERT INTO person (id, name, seen) VALUES (900, UPPER('kanari'), NOW())",
+        "INSERT INTO person (id, name, seen) VALUES (900, UPPER('kanari'), NOW())",
+        "INSERT INTO person (id, name, seen) SELECT id + 900, UPPER(name), NOW() FROM person WHERE \
+         name LIKE 'k%' AND id < 3",
+        "DELETE FROM person WHERE name LIKE '%kan%' AND id >= 900",
+    ];
+    let moment = |lab: &mut Lab| {
+        let now = lab.ours.query_first::<String, _>("SELECT NOW(6)");
+        now.expect("asked").expect("a row")
+    };
+    for set in [None, Some("SET timestamp = 1000000000.000007")] {
+        for connection in [&mut lab.ours, &mut lab.theirs] {
+            let all = set.unwrap_or("SET timestamp = 2000000000");
+            connection.query_drop(all).expect(all);
+            if set.is_none() {
+                let goes_on = "SET timestamp = DEFAULT";
+                connection.query_drop(goes_on).expect(goes_on);
+            }
+        }
+        for text in texts {
+            if set.is_some() {
+                check(lab, text, None);
+                check_tables(lab, text);
+            } else {
+                // The moments of two servers are not the same.
+                let own = lab.ours.query_drop(text);
+                assert_eq!(own.is_ok(), lab.theirs.query_drop(text).is_ok(), "{text}");
+            }
+            let (first, second) = (moment(lab), moment(lab));
+            assert_eq!(first == second, set.is_some(), "{text}: {first} {second}");
+        }
+        for connection in [&mut lab.ours, &mut lab.theirs] {
+            for same in [
+                "UPDATE person SET changed = NULL",
+                "SET timestamp = DEFAULT",
+            ] {
+                connection.query_drop(same).expect(same);
+            }
+        }
+    }
+}
+
+/// A client may ask for the rows that were found in the place of those that were changed.
+fn rows_are_counted_as_the_client_asks(lab: &mut Lab) {
+    let found_rows = CapabilityFlags::CLIENT_FOUND_ROWS;
+    let found = |port: u16, database: &str| {
+        let options = options_at(port, "nat").db_name(Some(database));
+        Conn::new(options.additional_capabilities(found_rows)).expect("it lets in")
+    };
+    let mut ours = found(lab.proxy.port(), "shop");
+    let mut theirs = found(lab.server.port(), "twin");
+    let first = "UPDATE person SET small = 31 WHERE name LIKE '%k%'";
+    let none = "UPDATE person SET small = 9 WHERE name LIKE 'nobody%'";
+    for (text, changes) in [(first, true), (first, false), (none, false)] {
+        ours.query_drop(text).expect(text);
+        theirs.query_drop(text).expect(text);
+        assert_eq!(ours.affected_rows(), theirs.affected_rows(), "{text}");
+        assert_eq!(ours.info_str(), theirs.info_str(), "{text}");
+        let is_changed = !ours.info_str().contains("Changed: 0");
+        assert_eq!(is_changed, changes, "{text}: {}", ours.info_str());
+    }
+}
+
+/// Who writes the same rows at the same time waits: no change is lost.
+fn rows_are_locked_until_they_are_written(lab: &mut Lab) {
+    const WRITERS: usize = 4;
+    const ROUNDS: usize = 10;
+    let same = "UPDATE person SET number = 0 WHERE id < 4";
+    lab.ours.query_drop(same).expect(same);
+    let write = "UPDATE person SET number = number + 1 WHERE id < 4 AND name NOT LIKE 'nobody%'";
+    let connections: Vec<_> = (0..WRITERS)
+        .map(|_| connect(lab.proxy.port(), "shop"))
+        .collect();
+    std::thread::scope(|scope| {
+        for mut connection in connections {
+            scope.spawn(move || {
+                for _ in 0..ROUNDS {
+                    connection.query_drop(write).expect(write);
+                }
+            });
+        }
+    });
+    let numbers = "SELECT number FROM person WHERE id < 4";
+    let numbers: Vec<usize> = lab.ours.query(numbers).expect(numbers);
+    assert_eq!(numbers, [WRITERS * ROUNDS; 3]);
+    let same = "UPDATE person SET number = id WHERE id < 4";
+    for connection in [&mut lab.ours, &mut lab.theirs] {
+        connection.query_drop(same).expect(same);
+    }
 }
 
 fn check_tables(lab: &mut Lab, behind: &str) {
@@ -165,6 +269,12 @@ fn refusals_say_why(lab: &mut Lab) {
     ] {
         let error = lab.ours.query_drop(text).expect_err(text).to_string();
         assert!(error.contains(part), "{error}");
+    }
+    if lab.brand == Brand::MySql {
+        let text = "UPDATE person SET small = (SELECT m FROM (SELECT MAX(small) AS m FROM person) \
+                    s) WHERE name LIKE 'k%'";
+        let error = lab.ours.query_drop(text).expect_err(text).to_string();
+        assert!(error.contains("twice"), "{error}");
     }
     let text = "UPDATE person SET small = 1 WHERE name LIKE 'k%'";
     lab.ours

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use session_core::StatementError;
 use sql_plan::FinisherTables;
 
+use super::moment;
 use super::zone::zone;
 use crate::finisher::is_mariadb;
 
@@ -82,7 +83,8 @@ pub(super) fn settings(
     series: u16,
 ) -> Result<String, StatementError> {
     let zone = zone(all[2], all[3], all[1], query.uses_zone)?;
-    let mut text = format!("SET timestamp = {}, time_zone = '{zone}'", all[0]);
+    let moment = moment::exact(all[0], series);
+    let mut text = format!("SET timestamp = {moment}, time_zone = '{zone}'");
     let connection = all.get(BEFORE_SETTINGS + READ_BY[2]).copied();
     for (name, value) in settings_of(series).zip(&all[BEFORE_SETTINGS..]) {
         let is_number = value.bytes().all(|byte| byte.is_ascii_digit());

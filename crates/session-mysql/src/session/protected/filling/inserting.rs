@@ -139,7 +139,7 @@ impl Filling {
             of_client,
             &mut text,
         )?;
-        let text = moment::at(&writing.moment, query, self.kind.series, &text);
+        let text = moment::at(&writing.moment, self.kind.series, &text);
         Ok(VecDeque::from([text]))
     }
 
@@ -201,9 +201,10 @@ impl Filling {
         Ok(self.inserted((capabilities, status)))
     }
 
-    fn inserted(&mut self, (capabilities, status): (Capabilities, Status)) -> Taken {
+    /// Goes on, or ends a statement that needs no transaction.
+    pub(super) fn inserted(&mut self, (capabilities, status): (Capabilities, Status)) -> Taken {
         match &self.writing {
-            Some(writing) if writing.is_single => {
+            Some(writing) if writing.is_single && !writing.is_timed => {
                 Taken::Answers(writing.answer(status, capabilities))
             }
             _ => self.next(),

@@ -1,27 +1,38 @@
-//! The moment of a statement that the finisher evaluates: what the server stores by itself has the
-//! one that was fetched with the rows.
+//! The moment of a statement that the finisher evaluates: what the server computes while rows are
+//! written has the one that was fetched with them.
+//!
+//! MariaDB is told with each text. MySQL has no such form: behind its hint for a setting
+//! (`SET_VAR`) the session's time stands still for good. So it is a setting of the session there
+//! while rows are written, unless the client has set the time itself.
 
 use sql_plan::FinisherTables;
 
 use crate::finisher::is_mariadb;
 
-/// A text that the server executes at a moment, in seconds. MySQL is told of whole seconds alone:
-/// where fractions are asked for, it takes its own moment ([`takes_own`]).
-pub(super) fn at(moment: &str, query: &FinisherTables, series: u16, text: &str) -> String {
-    if is_mariadb(series) {
-        return format!("SET STATEMENT timestamp = {moment} FOR {text}");
+/// The session's time goes on.
+pub(super) const GOES_ON: &str = "SET timestamp = DEFAULT";
+
+/// A text that the server executes at a moment, in seconds.
+pub(super) fn at(moment: &str, series: u16, text: &str) -> String {
+    match is_mariadb(series) {
+        true => format!("SET STATEMENT timestamp = {moment} FOR {text}"),
+        false => text.to_owned(),
     }
-    if takes_own(query, series) {
-        return text.to_owned();
-    }
-    let seconds = moment.split('.').next().unwrap_or(moment);
-    let (verb, rest) = text.split_once(' ').unwrap_or((text, ""));
-    format!("{verb} /*+ SET_VAR(timestamp = {seconds}) */ {rest}")
 }
 
-/// Whether each text that is written has a moment of its own.
-pub(super) fn takes_own(query: &FinisherTables, series: u16) -> bool {
-    query.has_fractions && !is_mariadb(series)
+/// A moment as `SET timestamp` takes it. MySQL cuts what it has made of the digits: another one
+/// behind the microseconds keeps these.
+pub(super) fn exact(moment: &str, series: u16) -> String {
+    match moment.contains('.') && !is_mariadb(series) {
+        true => format!("{moment}5"),
+        false => moment.to_owned(),
+    }
+}
+
+/// Whether it is a setting while so many texts are executed. A single one has a moment of its own,
+/// which matters where the finisher has used another.
+pub(super) fn is_setting(query: &FinisherTables, series: u16, texts: usize) -> bool {
+    !is_mariadb(series) && texts > 0 && (query.uses_moment || texts > 1)
 }
 
 #[cfg(test)]
@@ -30,18 +41,23 @@ mod tests {
 
     #[test]
     fn each_product_is_told_in_its_own_way() {
-        let mut query = FinisherTables::default();
-        let told = |query: &FinisherTables, series| at("12.5", query, series, "DELETE FROM t");
         assert_eq!(
-            told(&query, 1011),
+            at("12.5", 1011, "DELETE FROM t"),
             "SET STATEMENT timestamp = 12.5 FOR DELETE FROM t"
         );
-        assert_eq!(
-            told(&query, 800),
-            "DELETE /*+ SET_VAR(timestamp = 12) */ FROM t"
-        );
-        query.has_fractions = true;
-        assert_eq!(told(&query, 804), "DELETE FROM t");
-        assert!(takes_own(&query, 804) && !takes_own(&query, 1011));
+        assert_eq!(at("12.5", 800, "DELETE FROM t"), "DELETE FROM t");
+        assert_eq!(exact("12.000001", 800), "12.0000015");
+        assert_eq!(exact("12.000001", 1011), "12.000001");
+        assert_eq!(exact("12", 800), "12");
+    }
+
+    #[test]
+    fn a_moment_is_a_setting_where_texts_could_differ_in_it() {
+        let mut plan = FinisherTables::default();
+        let is = |plan: &FinisherTables| [0, 1, 2].map(|texts| is_setting(plan, 804, texts));
+        assert_eq!(is(&plan), [false, false, true]);
+        plan.uses_moment = true;
+        assert_eq!(is(&plan), [false, true, true]);
+        assert!(!is_setting(&plan, 1011, 2));
     }
 }

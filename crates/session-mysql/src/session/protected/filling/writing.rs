@@ -43,6 +43,8 @@ pub(super) struct Told {
 pub(super) struct Writing {
     /// The statement is a transaction of its own.
     is_own: bool,
+    /// That transaction, or a savepoint, has begun.
+    is_open: bool,
     /// One statement of the server's is all, and it needs no transaction around it.
     pub(super) is_single: bool,
     /// Rows that are inserted, if it inserts some.
@@ -51,6 +53,8 @@ pub(super) struct Writing {
     pub(super) rows: (Vec<Vec<u8>>, usize),
     /// The time at which these were fetched, which is that of all that is written.
     pub(super) moment: String,
+    /// The session has it as a setting.
+    pub(super) is_timed: bool,
     /// Texts that write rows.
     pub(super) due: VecDeque<String>,
     /// Whether a row that is gone is none of the proxy's business: others were deleted with it.
@@ -86,6 +90,12 @@ pub(super) fn query(text: &str) -> Vec<u8> {
     command
 }
 
+/// The session cannot go on.
+fn stands_still() -> Refusal {
+    let message = "the time of the session was set for a write, and cannot be set back";
+    refusal(&StatementError::defect(message))
+}
+
 /// Whether a statement is a transaction of its own.
 fn is_alone(status: Status) -> bool {
     status.has(Status::AUTOCOMMIT) && !status.has(Status::IN_TRANSACTION)
@@ -97,12 +107,15 @@ impl Writing {
         let inserts = query.insert.as_ref().map(|_| Computed::default());
         let write = query.write.as_ref();
         let mut fetches = query.tables.iter().filter_map(|table| table.fetch.as_ref());
+        let is_single = inserts.is_some() && fetches.next().is_none();
         (write.is_some() || inserts.is_some()).then(|| Self {
             is_own: is_alone(status),
-            is_single: inserts.is_some() && fetches.next().is_none(),
+            is_open: !is_single,
+            is_single,
             inserts,
             rows: (Vec::new(), 0),
             moment: String::new(),
+            is_timed: false,
             due: VecDeque::new(),
             deletes: write.is_some_and(|own| own.deletes),
             told: Told::default(),
@@ -128,10 +141,30 @@ impl Writing {
         }
     }
 
-    fn undo(&self) -> &'static str {
-        match self.is_own {
-            true => "ROLLBACK AND NO CHAIN NO RELEASE",
-            false => "ROLLBACK TO SAVEPOINT strongroom_statement",
+    /// What undoes it, one statement behind the other. None: nothing is left to undo.
+    fn undo(&self) -> Option<&'static str> {
+        match (self.is_timed, self.is_open, self.is_own) {
+            (true, ..) => Some(moment::GOES_ON),
+            (false, true, true) => Some("ROLLBACK AND NO CHAIN NO RELEASE"),
+            (false, true, false) => Some("ROLLBACK TO SAVEPOINT strongroom_statement"),
+            (false, false, _) => None,
+        }
+    }
+
+    /// Notes that the server has answered to it.
+    ///
+    /// # Errors
+    /// The session cannot go on: its time would stand still.
+    fn undone(&mut self, is_error: bool) -> Result<(), Refusal> {
+        if !self.is_timed {
+            // Behind a deadlock there is nothing left to undo.
+            self.is_open = false;
+            return Ok(());
+        }
+        self.is_timed = false;
+        match is_error {
+            true => Err(stands_still()),
+            false => Ok(()),
         }
     }
 
@@ -177,13 +210,11 @@ impl Filling {
 
     /// Ends a statement that fails: what it has done is undone first.
     pub(super) fn fail(&mut self, undone: Undone) -> Taken {
-        match &self.writing {
+        match self.writing.as_ref().and_then(Writing::undo) {
             None => undone.taken(),
-            Some(writing) if writing.is_single => undone.taken(),
-            Some(writing) => {
-                let command = query(writing.undo());
+            Some(text) => {
                 self.stage = Stage::Undoing(undone);
-                Taken::Sends(command)
+                Taken::Sends(query(text))
             }
         }
     }
@@ -196,15 +227,15 @@ impl Filling {
     ) -> Result<Taken, Refusal> {
         let is_error = payload.first() == Some(&answer::ERR);
         if let Stage::Undoing(_) = self.stage {
-            // Behind a deadlock there is nothing left to undo.
             if !is_error {
                 *status = OkPacket::read(payload, capabilities)?.status;
             }
+            self.writing.as_mut().ok_or(Malformed)?.undone(is_error)?;
             let stage = std::mem::replace(&mut self.stage, Stage::Waiting);
             let Stage::Undoing(undone) = stage else {
                 return Err(Malformed.into());
             };
-            return Ok(undone.taken());
+            return Ok(self.fail(undone));
         }
         if is_error {
             let error = match self.with_values(payload) {
@@ -212,7 +243,8 @@ impl Filling {
                 None => without_sealed(payload)?,
             };
             return Ok(match self.stage {
-                Stage::Writing => self.fail(Undone::Payload(error)),
+                Stage::Writing | Stage::Setting => self.fail(Undone::Payload(error)),
+                Stage::GoingOn => return Err(stands_still()),
                 _ => Taken::Answers(error),
             });
         }
@@ -245,6 +277,11 @@ impl Filling {
                     ))))),
                 }
             }
+            Stage::Setting => {
+                writing.is_timed = true;
+                Ok(self.next())
+            }
+            Stage::GoingOn => self.went_on((capabilities, *status)),
             Stage::Ending => Ok(match writing.returned.take() {
                 Some(rows) => Taken::Returns(Box::new(rows)),
                 None => Taken::Answers(writing.answer(*status, capabilities)),
@@ -262,6 +299,10 @@ impl Filling {
             Some(text) => {
                 self.stage = Stage::Writing;
                 Taken::Sends(query(&text))
+            }
+            None if writing.is_timed => {
+                self.stage = Stage::GoingOn;
+                Taken::Sends(query(moment::GOES_ON))
             }
             None => {
                 self.stage = Stage::Ending;
@@ -319,7 +360,7 @@ impl Filling {
                     };
                 }
                 writing.rows = (Vec::new(), 0);
-                Ok(self.next())
+                self.write()
             }
         }
     }
@@ -377,14 +418,6 @@ impl Filling {
         }
         if let Some(returned) = &changes.returned {
             check_lengths(returned)?;
-        }
-        let has_moments = !write.deletes && moment::takes_own(query, self.kind.series);
-        if has_moments && texts.len() > 1 {
-            return Err(StatementError::unsupported(
-                "an UPDATE of several rows with moments that have fractions of a second, as \
-                 NOW(6), which the finisher evaluates before MySQL",
-            )
-            .hint("Leave the fractions out, pass the moment as a constant, or write one row."));
         }
         if write.is_unique && texts.len() > 1 {
             return Err(StatementError::unsupported(
@@ -452,7 +485,7 @@ impl Made<'_> {
             _ => question::filled(hole, self.asked, self.settings, self.loaded),
         })?;
         // The server evaluates NOW() for each row anew.
-        Ok(moment::at(self.moment, self.query, self.series, &text))
+        Ok(moment::at(self.moment, self.series, &text))
     }
 
     /// The value of a group, of whose members the finisher tells.

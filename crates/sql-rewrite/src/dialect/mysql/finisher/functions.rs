@@ -45,9 +45,10 @@ pub(super) fn of(is_mariadb: bool) -> (&'static str, &'static str) {
     }
 }
 
-/// Those among [`FUNCTIONS`] that give the present moment.
+/// Words that may give the present moment, with or without parentheses.
 pub(super) const OF_MOMENT: &str = "\
-    curtime current_time current_timestamp localtime localtimestamp now utc_time utc_timestamp";
+    curdate curtime current_date current_time current_timestamp localtime localtimestamp now \
+    unix_timestamp utc_date utc_time utc_timestamp";
 
 /// Words before a parenthesis that call nothing.
 pub(super) const BEFORE_PARENTHESES: &str = "\
