@@ -272,7 +272,7 @@ impl Protected {
             return self.end_gathering(Box::new(gathering));
         }
         let inputs = inputs_of(index, &bind, &context);
-        let name = self.name_of_front(statement, index, &bind, outputs);
+        let name = self.name_of_front(statement, index, &bind, outputs)?;
         let at = ServerStatement {
             index,
             role: Role::Read,
@@ -322,14 +322,16 @@ impl Protected {
     }
 
     /// What the finisher has said of the columns of a query, if it was asked.
+    ///
+    /// # Errors
+    /// It refuses the query.
     pub(super) fn described_columns(
         &mut self,
         statement: &Statement,
         query: &FinisherQuery,
-    ) -> Option<Arc<Described>> {
+    ) -> Result<Option<Arc<Described>>, StatementError> {
         let types = types_of(statement, query);
-        let described = self.pipeline.finisher().described(&query.text, &types);
-        described.ok().flatten()
+        self.pipeline.finisher().described(&query.text, &types)
     }
 
     /// Keeps what an answer says of its columns: in a Query nothing was described before.
@@ -370,7 +372,7 @@ impl Protected {
         };
         let bind = gathering.bind.bind();
         let shape = Shape::of_portal(&statement.plan, at, bind.result_formats);
-        let name = self.prepare(statement, at, outputs);
+        let name = self.prepare(statement, at, outputs)?;
         self.describe_of_script(statement, at, &name, shape.clone(), outputs);
         let all = [Changed {
             locators: [None, None],
@@ -412,7 +414,7 @@ impl Protected {
         let bind = gathering.bind.bind();
         let shape = Shape::of_portal(&statement.plan, at, bind.result_formats);
         // Also without rows: the server checks the statement, and fires triggers of statements.
-        let name = self.prepare(&statement, at, outputs);
+        let name = self.prepare(&statement, at, outputs)?;
         self.describe_of_script(&statement, at, &name, shape.clone(), outputs);
         let all = [spread(&changed, &elements(&statement, &plan.columns))];
         let rows = RowsToWrite {
@@ -471,8 +473,16 @@ impl Protected {
             && is_write
             && may_return_rows(statement, at)
         {
+            // The types of the values that are written may be refused. Then nothing is described.
+            if let Err(failure) = self.array_types(statement, at) {
+                self.fail(failure, outputs);
+                return true;
+            }
             self.answers.push(Expected::ProxyReply(said));
-            self.describe_own(statement, at, outputs);
+            if let Err(failure) = self.describe_own(statement, at, outputs) {
+                self.fail(failure, outputs);
+                return true;
+            }
             let empty = KeptBind::default();
             let shape = Shape::of_portal(&statement.plan, at, empty.bind().result_formats);
             self.answers

@@ -70,7 +70,14 @@ impl Protected {
 
     /// The types of what the finisher has computed, as it has described them: of the arrays that
     /// insert rows, and of values that another statement takes of these rows.
-    pub(super) fn array_types(&mut self, statement: &Statement, at: ServerStatement) -> Vec<u32> {
+    ///
+    /// # Errors
+    /// The finisher computes other columns than the statement takes, or refuses to.
+    pub(super) fn array_types(
+        &mut self,
+        statement: &Statement,
+        at: ServerStatement,
+    ) -> Result<Vec<u32>, StatementError> {
         if let Role::Clause(clause) = at.role {
             return self.types_of_clause(statement, at.index, clause);
         }
@@ -78,32 +85,35 @@ impl Protected {
         let plan = write_at(&statement.plan, at.index).filter(|_| is_write);
         let Some((plan, inserted)) = plan.and_then(|plan| Some((plan, plan.inserted.as_ref()?)))
         else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
-        let described = self.described_columns(statement, &plan.query);
+        let described = self.described_columns(statement, &plan.query)?;
         if let (Role::Update, Some(upsert)) = (at.role, &plan.upsert) {
             let described = described.as_ref().map(|own| own.row_description.as_slice());
-            return found::passed_types(upsert, inserted, described.unwrap_or_default());
+            let described = described.unwrap_or_default();
+            return Ok(found::passed_types(upsert, inserted, described));
         }
-        let types = described.and_then(|own| {
-            found::array_types(&statement.plan, inserted, &own.row_description).ok()
-        });
+        let types = described
+            .map(|own| found::array_types(&statement.plan, inserted, &own.row_description));
         // Otherwise the server says that it cannot determine a type.
-        types.unwrap_or_default()
+        Ok(types.transpose()?.unwrap_or_default())
     }
 
-    fn types_of_clause(&mut self, statement: &Statement, index: usize, clause: usize) -> Vec<u32> {
+    fn types_of_clause(
+        &mut self,
+        statement: &Statement,
+        index: usize,
+        clause: usize,
+    ) -> Result<Vec<u32>, StatementError> {
         let merge = merge_at(&statement.plan, index);
         let Some((merge, clause)) = merge.and_then(|own| Some((own, own.clauses.get(clause)?)))
         else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
-        let described = self.described_columns(statement, &merge.query);
-        // Whoever writes the rows has met the error, and has told it.
-        let types = described.and_then(|own| {
-            merging::types_of_clause(&statement.plan, clause, &own.row_description).ok()
-        });
-        types.unwrap_or_default()
+        let described = self.described_columns(statement, &merge.query)?;
+        let types = described
+            .map(|own| merging::types_of_clause(&statement.plan, clause, &own.row_description));
+        Ok(types.transpose()?.unwrap_or_default())
     }
 
     /// Writes what the clauses of a `MERGE` say.
@@ -124,9 +134,9 @@ impl Protected {
         }
         self.keep_columns(&statement, &merge.query, rows);
         // The server checks each statement, also that of a clause without rows.
-        let names: Vec<Vec<u8>> = (0..merge.clauses.len())
-            .map(|clause| self.prepare(&statement, at(&gathering, clause), outputs))
-            .collect();
+        let names = (0..merge.clauses.len())
+            .map(|clause| self.prepare(&statement, at(&gathering, clause), outputs));
+        let names = names.collect::<Result<Vec<Vec<u8>>, _>>()?;
         let start = outputs.to_server.len();
         let written = self.write_runs(&gathering, (merge, &names), &runs, outputs);
         if !matches!(written, Ok(true)) {
@@ -156,7 +166,7 @@ impl Protected {
         for run in runs {
             let at = at(gathering, run.clause);
             if self.script.is_some() && parsed != run.clause {
-                let computed = self.array_types(statement, at);
+                let computed = self.array_types(statement, at)?;
                 statement.write_parse(at, b"", &computed, outputs.to_server);
                 parsed = run.clause;
             }
