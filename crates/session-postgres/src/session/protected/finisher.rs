@@ -360,7 +360,7 @@ impl Protected {
     ) -> Result<(), StatementError> {
         let statement = &Arc::clone(&gathering.statement);
         let limits = (self.settings.context(), gathering.limits.bytes_max);
-        let arrays = found::read_inserted(&statement.plan, inserted, rows, limits, None)?;
+        let arrays = found::read_inserted(&statement.plan, inserted, rows, limits)?;
         let arrays = arrays.ok_or_else(|| gathering.too_many_bytes())?;
         self.keep_columns(statement, &plan.query, rows);
         if plan.upsert.is_some() {
