@@ -16,6 +16,7 @@ use crate::analysis::lower::{Lowering, Typed, balanced, has_aggregate};
 use crate::analysis::meeting::Meetings;
 use crate::analysis::template;
 use crate::analysis::{Analysis, Constant, OutColumn, Scope, expand_relation, output_of};
+use crate::dialect::postgres::calls;
 use crate::walk;
 use crate::{
     Aggregate, BinaryOperator, Effects, Expression, Finish, GroupKey, Output, OutputKind, Plan,
@@ -86,6 +87,13 @@ impl Shape {
         let sorts = sorts.collect::<Result<Vec<_>, _>>()?;
         let distinct = matches!(select.distinct, Some(Distinct::Distinct));
         let fetched = std::mem::take(&mut lowering.fetched);
+        let leaves_out = filter.is_some() || is_limited || distinct || shape.grouped;
+        let values: Vec<&Expression> = shape.project.iter().map(|(_, value, _)| value).collect();
+        let dialect = lowering.analysis.dialect();
+        calls::check((&fetched, lowering.before), &values, leaves_out, dialect)?;
+        if filter.is_some() {
+            calls::check_condition(select.selection.as_ref(), dialect)?;
+        }
         check_known(distinct || shape.grouped, &fetched, &lowering)?;
         let meetings = Meetings::new(lowering.analysis, &fetched, lowering.before);
         let others = filter.iter().chain(&having);

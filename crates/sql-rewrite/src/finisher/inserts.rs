@@ -26,7 +26,7 @@ use crate::analysis::{
     Analysis, Constant, Outputs, given_always, is_default, output_list, overriding_user,
 };
 use crate::dialect::marks;
-use crate::dialect::postgres::finisher;
+use crate::dialect::postgres::{calls, finisher};
 use crate::increment::{has_query, table_of};
 use crate::{
     Column, FinisherWrite, Form, InsertedColumn, InsertedRows, Plan, ProtectedColumn, Purpose,
@@ -104,8 +104,15 @@ fn planned(
     expand_stars(&mut source, schema);
     let mut targets = targets(insert, table, &source, schema)?;
     let original = source.clone();
+    // A row that differs by what the server computes for it alone is another row.
+    let is_distinct = is_distinct(&source);
     if let Some(mut cells) = Cells::of(&mut source) {
-        decide(&mut targets, &mut cells, (table, schema), keeps)?;
+        decide(
+            &mut targets,
+            &mut cells,
+            (table, schema),
+            (keeps, is_distinct),
+        )?;
     }
     check_always(&targets, marks::overriding(name), schema)?;
     finisher::check(&source, schema)?;
@@ -286,7 +293,7 @@ fn decide(
     targets: &mut [Target],
     cells: &mut Cells,
     (table, schema): (&Table, &Schema),
-    keeps: bool,
+    (keeps, is_distinct): (bool, bool),
 ) -> Result<(), Refusal> {
     let null = Expr::Value(sqlparser::ast::Value::Null.into());
     let mut kept = Vec::new();
@@ -311,6 +318,7 @@ fn decide(
             && let Some(expression) = column.first().map(|cell| (**cell).clone())
             && column.iter().all(|cell| **cell == expression)
             && finisher::is_of_no_row(&expression)?
+            && !(is_distinct && calls::varies(&expression))
         {
             kept.push((index, expression));
             continue;
@@ -336,6 +344,15 @@ fn decide(
         targets[index].value = Value::Kept(Box::new(expression));
     }
     Ok(())
+}
+
+/// Whether rows of a source that are equal become one.
+fn is_distinct(source: &Query) -> bool {
+    match &*source.body {
+        SetExpr::Select(select) => select.distinct.is_some(),
+        SetExpr::Query(inner) => is_distinct(inner),
+        _ => false,
+    }
 }
 
 /// `DEFAULT` of a column for which the server has none.
