@@ -56,8 +56,8 @@ const ACTING: &[(&str, bool)] = &[
         false,
     ),
     (
-        "UPDATE {t} SET note = upper({t}.note), plain = act() FROM (VALUES (1), (1), (2)) AS v (id) \
-         WHERE {t}.id = v.id AND {t}.note > ''",
+        "UPDATE {t} SET note = upper({t}.note), plain = act() FROM (VALUES (1), (1), (2)) AS v \
+         (id) WHERE {t}.id = v.id AND {t}.note > ''",
         false,
     ),
 ];

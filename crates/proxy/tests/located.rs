@@ -64,8 +64,8 @@ fn rows_that_move_while_others_are_written_are_written_too() {
         "MERGE INTO tree AS t USING (VALUES (1)) AS s (a) ON true WHEN MATCHED AND t.name LIKE \
          '%x' THEN UPDATE SET k = t.k + 100, n = t.n + 1",
         "UPDATE tree SET k = 6 - k, name = reverse(name) RETURNING *",
-        "MERGE INTO tree AS t USING (VALUES (1)) AS s (a) ON true WHEN MATCHED AND t.name LIKE 'a%' \
-         THEN DELETE WHEN MATCHED THEN UPDATE SET k = t.k + 100",
+        "MERGE INTO tree AS t USING (VALUES (1)) AS s (a) ON true WHEN MATCHED AND t.name LIKE \
+         'a%' THEN DELETE WHEN MATCHED THEN UPDATE SET k = t.k + 100",
     ] {
         same_of_trees(&mut client, &[statement]);
     }

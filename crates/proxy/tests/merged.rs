@@ -205,11 +205,11 @@ const OF_TREES: &[&str] = &[
     "MERGE INTO {t} t USING (VALUES (2, 3)) AS s (id, rank) ON t.id = s.id WHEN MATCHED AND s.id = \
      2 THEN UPDATE SET rank = s.rank WHEN MATCHED THEN DELETE",
     // A row refers to one that another clause inserts, or no longer to one that is deleted.
-    "MERGE INTO {t} t USING (VALUES (3, 20), (20, 1)) AS s (id, parent) ON t.id = s.id WHEN MATCHED \
-     THEN UPDATE SET parent = s.parent WHEN NOT MATCHED THEN INSERT (id, rank, parent) VALUES \
-     (s.id, s.id, s.parent)",
-    "MERGE INTO {t} t USING (VALUES (1), (2), (3)) AS s (id) ON t.id = s.id WHEN MATCHED AND s.id = \
-     1 THEN DELETE WHEN MATCHED THEN UPDATE SET note = upper(t.note), parent = NULL",
+    "MERGE INTO {t} t USING (VALUES (3, 20), (20, 1)) AS s (id, parent) ON t.id = s.id WHEN \
+     MATCHED THEN UPDATE SET parent = s.parent WHEN NOT MATCHED THEN INSERT (id, rank, parent) \
+     VALUES (s.id, s.id, s.parent)",
+    "MERGE INTO {t} t USING (VALUES (1), (2), (3)) AS s (id) ON t.id = s.id WHEN MATCHED AND s.id \
+     = 1 THEN DELETE WHEN MATCHED THEN UPDATE SET note = upper(t.note), parent = NULL",
     // The row goes with its parent, whatever its own clause says.
     "MERGE INTO {t} t USING (VALUES (2), (4)) AS s (id) ON t.id = s.id WHEN MATCHED AND s.id = 2 \
      THEN DELETE WHEN MATCHED THEN UPDATE SET note = 'CANARYgone'",

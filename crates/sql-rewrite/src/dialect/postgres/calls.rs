@@ -1,5 +1,5 @@
-//! Calls that may do more than return a value (`nextval`, functions of users): the server makes them
-//! for the rows for which it would make them without the proxy, and as often.
+//! Calls that may do more than return a value (`nextval`, functions of users): the server makes
+//! them for the rows for which it would make them without the proxy, and as often.
 
 use std::ops::ControlFlow;
 

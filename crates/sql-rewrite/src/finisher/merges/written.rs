@@ -1,6 +1,6 @@
-//! The `MERGE` that the server gets: `MERGE INTO t USING UNNEST($1, …) AS strongroom_rows (c0, …) ON
-//! t.ctid = strongroom_rows.c0 AND … WHEN MATCHED AND strongroom_rows.c2 = 1 THEN UPDATE SET n =
-//! strongroom_rows.c3 …`.
+//! The `MERGE` that the server gets: `MERGE INTO t USING UNNEST($1, …) AS strongroom_rows (c0, …)
+//! ON t.ctid = strongroom_rows.c0 AND … WHEN MATCHED AND strongroom_rows.c2 = 1 THEN UPDATE SET n
+//! = strongroom_rows.c3 …`.
 //!
 //! It is one statement for all clauses, as the client's is. So constraints that are checked at the
 //! end of a statement, actions of foreign keys, triggers and the number of rows are the server's
@@ -8,7 +8,7 @@
 
 use sqlparser::ast::{
     Assignment as Set, Expr, Ident, Insert, Merge, MergeAction, MergeInsertKind, MergeUpdateKind,
-    Statement, TableFactor, Update,
+    ObjectName, Statement, TableFactor, Update,
 };
 
 use super::clauses::{self, Action, Clause, Written};
@@ -89,7 +89,7 @@ impl Merging<'_> {
                     }
                 }
                 let values = inserts::taken(&mut insert, rows, analysis)?;
-                Ok(Some(Changed::Inserted(insert, values)))
+                Ok(Some(Changed::Inserted(insert.columns, values)))
             }
         }
     }
@@ -178,8 +178,8 @@ impl Merging<'_> {
                 (MergeAction::Update(update), Some(Changed::Updated(assignments))) => {
                     update.kind = MergeUpdateKind::Set(assignments);
                 }
-                (MergeAction::Insert(insert), Some(Changed::Inserted(written, values))) => {
-                    insert.columns = written.columns;
+                (MergeAction::Insert(insert), Some(Changed::Inserted(columns, values))) => {
+                    insert.columns = columns;
                     if let MergeInsertKind::Values(own) = &mut insert.kind
                         && let [row] = own.rows.as_mut_slice()
                     {
@@ -223,5 +223,5 @@ fn default() -> Expr {
 enum Changed {
     Updated(Vec<Set>),
     /// The columns, and a value for each.
-    Inserted(Insert, Vec<Expr>),
+    Inserted(Vec<ObjectName>, Vec<Expr>),
 }
