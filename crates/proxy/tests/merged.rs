@@ -159,7 +159,7 @@ fn a_row_of_another_transaction_is_waited_for() {
 
 #[test]
 fn what_cannot_be_done_is_refused_and_explained() {
-    let Some((setup, mut client)) = start() else {
+    let Some((_setup, mut client)) = start() else {
         return;
     };
     for text in [

@@ -179,7 +179,8 @@ impl Shape {
         let values: Vec<&Expression> = self.project.iter().map(|(_, value, _)| value).collect();
         let leaves_out = is_filtered || is_cut || self.grouped;
         let dialect = lowering.analysis.dialect();
-        calls::check((fetched, lowering.before), &values, leaves_out, dialect)?;
+        let fetched: Vec<&Expr> = fetched.iter().map(|own| &own.expression).collect();
+        calls::check((&fetched, lowering.before), &values, leaves_out, dialect)?;
         match is_filtered {
             true => calls::check_condition(select.selection.as_ref(), dialect),
             false => Ok(()),

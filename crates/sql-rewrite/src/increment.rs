@@ -189,7 +189,8 @@ fn lower(
     }
     let fetched = lowering.fetched;
     let values: Vec<_> = assignments.iter().map(|own| &own.value).collect();
-    calls::check((&fetched, before), &values, false, analysis.dialect())?;
+    let expressions: Vec<&Expr> = fetched.iter().map(|own| &own.expression).collect();
+    calls::check((&expressions, before), &values, false, analysis.dialect())?;
     let meetings = Meetings::new(analysis, &fetched, before);
     for assignment in &assignments {
         meetings.check_stored(assignment.column, &assignment.value)?;

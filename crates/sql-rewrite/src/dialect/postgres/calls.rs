@@ -7,7 +7,6 @@ use sqlparser::ast::Expr;
 
 use super::finisher::{is_of_chance, is_of_moment, is_own_function};
 use super::names::builtin;
-use crate::analysis::fetched::Fetched;
 use crate::walk;
 use crate::{Dialect, Expression, Refusal};
 use sql_plan::unsupported;
@@ -56,14 +55,14 @@ pub(crate) fn varies(expression: &Expr) -> bool {
 /// # Errors
 /// It names the function.
 pub(crate) fn check(
-    (fetched, before): (&[Fetched], usize),
+    (fetched, before): (&[&Expr], usize),
     values: &[&Expression],
     leaves_out: bool,
     dialect: Dialect,
 ) -> Result<(), Refusal> {
     let postgres = fetched.iter().filter(|_| dialect == Dialect::Postgres);
     for (index, one) in postgres.enumerate() {
-        let Some(name) = acting(&one.expression) else {
+        let Some(name) = acting(one) else {
             continue;
         };
         let own = Expression::Column(before + index);
