@@ -258,7 +258,7 @@ fn check(text: &str, planned: &[Planned]) {
             }
             Plan::FinisherMerge(plan) => {
                 check_sent(&plan.query.fetch);
-                plan.clauses.iter().for_each(|one| check_sent(&one.write));
+                check_sent(&plan.write);
             }
             Plan::Copy(copy) => check_text(&copy.template.render(|_, _| {})),
         }

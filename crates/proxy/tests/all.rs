@@ -1,5 +1,6 @@
 //! All integration tests of the proxy, in one executable.
 
+mod acting_calls;
 mod altered;
 mod by_finisher;
 mod canary;

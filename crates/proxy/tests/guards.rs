@@ -462,3 +462,24 @@ fn what_a_user_creates_does_not_open_a_guard() {
         assert_eq!(code(&mut direct, insert), CHECK_VIOLATION);
     }
 }
+
+#[test]
+fn rows_are_excluded_by_plain_columns_of_a_table_with_a_guard() {
+    let Some((_setup, mut client)) = start() else {
+        return;
+    };
+    for text in [
+        "ALTER TABLE note ADD CONSTRAINT one EXCLUDE (city WITH =) WHERE (city <> 'y')",
+        "INSERT INTO note (id, name, city) VALUES (1, 'CANARYa', 'x'), (2, 'CANARYb', 'y'), (3, \
+         'CANARYc', 'y')",
+        "INSERT INTO note (id, name, city) VALUES (4, 'CANARYd', 'x') ON CONFLICT DO NOTHING",
+    ] {
+        client.batch_execute(text).expect(text);
+    }
+    let twice = "UPDATE note SET city = 'x' WHERE name = 'CANARYb'";
+    assert_eq!(code(&mut client, twice), "23P01");
+    let rows = client.query("SELECT id FROM note WHERE city = 'x'", &[]);
+    assert_eq!(rows.expect("rows").len(), 1);
+    let sealed = "ALTER TABLE note ADD CONSTRAINT two EXCLUDE (name WITH =)";
+    assert_eq!(code(&mut client, sealed), "0A000");
+}

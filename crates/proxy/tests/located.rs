@@ -64,6 +64,8 @@ fn rows_that_move_while_others_are_written_are_written_too() {
         "MERGE INTO tree AS t USING (VALUES (1)) AS s (a) ON true WHEN MATCHED AND t.name LIKE \
          '%x' THEN UPDATE SET k = t.k + 100, n = t.n + 1",
         "UPDATE tree SET k = 6 - k, name = reverse(name) RETURNING *",
+        "MERGE INTO tree AS t USING (VALUES (1)) AS s (a) ON true WHEN MATCHED AND t.name LIKE \
+         'a%' THEN DELETE WHEN MATCHED THEN UPDATE SET k = t.k + 100",
     ] {
         same_of_trees(&mut client, &[statement]);
     }
@@ -106,13 +108,8 @@ fn rows_that_the_server_decides_about_are_left_to_it() {
     let delete = "DELETE FROM tree WHERE upper(name) = 'AX'";
     let moved =
         "WITH d AS (DELETE FROM tree WHERE upper(name) = 'AX' RETURNING id) SELECT id FROM d";
-    for text in [upsert, merge] {
-        assert_eq!(
-            code(&answer(&mut client, text).expect_err(text)),
-            "0A000",
-            "{text}"
-        );
-    }
+    let error = answer(&mut client, upsert).expect_err("keys lead back to it");
+    assert_eq!(code(&error), "0A000");
     let keys = "ALTER TABLE tree DROP CONSTRAINT tree_up_fkey, DROP CONSTRAINT tree_upk_fkey";
     client.batch_execute(keys).expect(keys);
     client.batch_execute(upsert).expect(upsert);

@@ -159,7 +159,7 @@ fn a_row_of_another_transaction_is_waited_for() {
 
 #[test]
 fn what_cannot_be_done_is_refused_and_explained() {
-    let Some((setup, mut client)) = start() else {
+    let Some((_setup, mut client)) = start() else {
         return;
     };
     for text in [
@@ -190,19 +190,138 @@ fn what_cannot_be_done_is_refused_and_explained() {
         let rows = answer(&mut client, "SELECT sum(count) FROM item").expect("a sum");
         assert_eq!(rows, [total.to_string()]);
     }
-    for made in [
-        "CREATE FUNCTION seen() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
-        "CREATE TRIGGER seen BEFORE UPDATE ON item FOR EACH ROW EXECUTE FUNCTION seen()",
-    ] {
-        setup.server.connect().batch_execute(made).expect(made);
+}
+
+/// Statements over a tree, whose table is `{t}`. Each does what one statement for each clause would
+/// not do.
+const OF_TREES: &[&str] = &[
+    // Two rows exchange their ranks, by two clauses; and a new row takes that of a deleted one.
+    "MERGE INTO {t} t USING (VALUES (2, 3), (3, 2)) AS s (id, rank) ON t.id = s.id WHEN MATCHED \
+     AND s.id = 2 THEN UPDATE SET rank = s.rank WHEN MATCHED THEN UPDATE SET rank = s.rank, note = \
+     'CANARYx'",
+    "MERGE INTO {t} t USING (VALUES (2, 3), (9, 2), (3, 9)) AS s (id, rank) ON t.id = s.id WHEN \
+     MATCHED AND s.id = 3 THEN DELETE WHEN MATCHED THEN UPDATE SET rank = s.rank WHEN NOT MATCHED \
+     THEN INSERT (id, rank, note) VALUES (s.id, s.rank, 'CANARYn')",
+    "MERGE INTO {t} t USING (VALUES (2, 3)) AS s (id, rank) ON t.id = s.id WHEN MATCHED AND s.id = \
+     2 THEN UPDATE SET rank = s.rank WHEN MATCHED THEN DELETE",
+    // A row refers to one that another clause inserts, or no longer to one that is deleted.
+    "MERGE INTO {t} t USING (VALUES (3, 20), (20, 1)) AS s (id, parent) ON t.id = s.id WHEN \
+     MATCHED THEN UPDATE SET parent = s.parent WHEN NOT MATCHED THEN INSERT (id, rank, parent) \
+     VALUES (s.id, s.id, s.parent)",
+    "MERGE INTO {t} t USING (VALUES (1), (2), (3)) AS s (id) ON t.id = s.id WHEN MATCHED AND s.id \
+     = 1 THEN DELETE WHEN MATCHED THEN UPDATE SET note = upper(t.note), parent = NULL",
+    // The row goes with its parent, whatever its own clause says.
+    "MERGE INTO {t} t USING (VALUES (2), (4)) AS s (id) ON t.id = s.id WHEN MATCHED AND s.id = 2 \
+     THEN DELETE WHEN MATCHED THEN UPDATE SET note = 'CANARYgone'",
+    "MERGE INTO {t} t USING (VALUES (2), (4)) AS s (id) ON t.id = s.id WHEN MATCHED AND t.note > \
+     'CANARYc' THEN UPDATE SET note = 'CANARYgone' WHEN MATCHED THEN DELETE",
+    // Nothing to do, and errors.
+    "MERGE INTO {t} t USING (VALUES (70)) AS s (id) ON t.id = s.id WHEN MATCHED THEN DELETE",
+    "MERGE INTO {t} t USING (VALUES (1), (30)) AS s (id) ON t.id = s.id WHEN MATCHED THEN UPDATE \
+     SET note = 'CANARYu' WHEN NOT MATCHED THEN INSERT (id, parent) VALUES (s.id, 99)",
+    "MERGE INTO {t} t USING (VALUES (2, 5), (30, 4)) AS s (id, n) ON t.id = s.id WHEN MATCHED THEN \
+     UPDATE SET rank = s.n + 0 WHEN NOT MATCHED THEN INSERT (id, rank) VALUES (s.id, s.n)",
+    "MERGE INTO {t} t USING (VALUES (2), (30)) AS s (id) ON t.id = s.id WHEN MATCHED THEN UPDATE \
+     SET note = t.note || '!' WHEN NOT MATCHED THEN INSERT VALUES (DEFAULT, DEFAULT)",
+];
+
+/// A protected tree, and a plain one.
+fn start_trees() -> Option<(Setup, Client)> {
+    if !server_testkit::is_installed() {
+        return None;
     }
-    // What is dropped has the session read the whole schema again.
+    let setup = Setup::start_with_finisher(
+        r#"
+[columns.tree]
+id = { type = "integer", mode = "equality", domain = "tree" }
+rank = { type = "integer", mode = "equality" }
+parent = { type = "integer", mode = "equality", domain = "tree" }
+note = { type = "text" }
+"#,
+    );
     let mut client = setup.connect();
-    client
-        .batch_execute("CREATE TABLE other (); DROP TABLE other")
-        .expect("made");
-    let error = client.batch_execute(many).expect_err("a trigger");
-    assert_eq!(code(&error), "0A000", "{error}");
+    for name in ["tree", "bare"] {
+        for text in [
+            format!(
+                "CREATE TABLE {name} (id integer PRIMARY KEY, rank integer UNIQUE DEFERRABLE, \
+                 parent integer REFERENCES {name} ON DELETE CASCADE, note text, seen integer \
+                 DEFAULT 3)"
+            ),
+            format!(
+                "INSERT INTO {name} (id, rank, parent, note) VALUES (1, 1, NULL, 'CANARYa'), (2, \
+                 2, 1, 'CANARYb'), (3, 3, 1, 'CANARYc'), (4, 4, 2, 'CANARYd')"
+            ),
+        ] {
+            let text = match name {
+                "bare" => text.replace("CANARY", "PLAIN"),
+                _ => text,
+            };
+            client.batch_execute(&text).expect(&text);
+        }
+    }
+    Some((setup, client))
+}
+
+/// What a statement says and leaves in a tree, and in a log beside it.
+fn told(session: &mut Session, text: &str, table: &str) -> Vec<String> {
+    let mut told = Vec::new();
+    assert_eq!(session.query("BEGIN").code, "");
+    // What is in clear must not be looked for.
+    let word = if table == "bare" { "PLAIN" } else { "CANARY" };
+    let said = session.query(&text.replace("{t}", table).replace("CANARY", word));
+    told.push(format!("{} {}", said.tag, said.code));
+    if said.code.is_empty() {
+        for left in [
+            format!("SELECT * FROM {table} ORDER BY id"),
+            format!("SELECT what FROM log WHERE name = '{table}' ORDER BY number"),
+        ] {
+            let rows = format!("{:?}", session.query(&left).rows);
+            told.push(rows.replace(word, "CANARY"));
+        }
+    }
+    session.query("ROLLBACK");
+    told
+}
+
+#[test]
+fn all_clauses_are_one_statement_to_constraints_and_triggers() {
+    let Some((setup, mut client)) = start_trees() else {
+        return;
+    };
+    let log = "CREATE TABLE log (name text, number serial, what text)";
+    client.batch_execute(log).expect(log);
+    let port = setup.proxy.address.port();
+    for has_triggers in [false, true] {
+        if has_triggers {
+            let mut server = setup.server.connect();
+            let made = "CREATE FUNCTION seen() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT \
+                        INTO log (name, what) VALUES (TG_TABLE_NAME, concat_ws('' '', TG_WHEN, \
+                        TG_LEVEL, TG_OP)); RETURN COALESCE(NEW, OLD); END'";
+            server.batch_execute(made).expect(made);
+            for table in ["tree", "bare"] {
+                for (when, level) in [
+                    ("BEFORE", "ROW"),
+                    ("AFTER", "ROW"),
+                    ("BEFORE", "STATEMENT"),
+                    ("AFTER", "STATEMENT"),
+                ] {
+                    let made = format!(
+                        "CREATE TRIGGER {when}_{level} {when} INSERT OR UPDATE OR DELETE ON \
+                         {table} FOR EACH {level} EXECUTE FUNCTION seen()"
+                    );
+                    server.batch_execute(&made).expect(&made);
+                }
+            }
+            // What is dropped has the session read the whole schema again.
+            let text = "CREATE TABLE other (); DROP TABLE other";
+            client.batch_execute(text).expect(text);
+        }
+        let mut session = Session::connect(port);
+        for text in OF_TREES {
+            let own = told(&mut session, text, "tree");
+            assert_eq!(own, told(&mut session, text, "bare"), "{text}");
+        }
+    }
 }
 
 #[test]

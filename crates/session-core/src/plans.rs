@@ -40,8 +40,6 @@ pub enum Role {
     WriteByKey,
     /// It writes one row that an `INSERT` has found in the table.
     Update,
-    /// It writes rows of a clause of `MERGE`, by the index of the clause.
-    Clause(usize),
 }
 
 /// The plan of a text, ready to be used.
@@ -236,9 +234,7 @@ impl TextPlan {
                 plan.upsert.as_ref().map(|upsert| &upsert.update)
             }
             (Plan::FinisherMerge(plan), Role::Read) => Some(&plan.query.fetch),
-            (Plan::FinisherMerge(plan), Role::Clause(index)) => {
-                plan.clauses.get(index).map(|clause| &clause.write)
-            }
+            (Plan::FinisherMerge(plan), Role::Write) => Some(&plan.write),
             _ => None,
         }
     }
@@ -337,11 +333,7 @@ fn parts(plan: &Plan) -> Vec<(Role, &Translated)> {
             both.into_iter().chain(update).collect()
         }
         Plan::FinisherMerge(plan) => {
-            let clauses = plan.clauses.iter().enumerate();
-            let clauses = clauses.map(|(index, clause)| (Role::Clause(index), &clause.write));
-            std::iter::once((Role::Read, &plan.query.fetch))
-                .chain(clauses)
-                .collect()
+            vec![(Role::Read, &plan.query.fetch), (Role::Write, &plan.write)]
         }
     }
 }

@@ -4,6 +4,8 @@
 //! them to the finisher as arrays, one for each column. The finisher evaluates the client's own
 //! query over them.
 
+use std::ops::Range;
+
 use column_value::LogicalType;
 
 use crate::{ColumnId, Effects, Literal, Translated};
@@ -75,6 +77,11 @@ pub struct FinisherMerge {
     pub query: FinisherQuery,
     /// The clauses that write, in their order.
     pub clauses: Vec<MergeClause>,
+    /// What is sent to the server: the number of the clause, then the values of all clauses, which
+    /// are NULL where another one applies.
+    pub rows: InsertedRows,
+    /// The `MERGE` of these rows. Without a clause that writes it gets none.
+    pub write: Translated,
 }
 
 impl FinisherMerge {
@@ -89,10 +96,8 @@ impl FinisherMerge {
 pub struct MergeClause {
     /// Whether it inserts. Otherwise it updates or deletes rows, found by their locators.
     pub inserts: bool,
-    /// The values that are written, by their columns in the answer.
-    pub values: InsertedRows,
-    /// Writes the rows. It takes arrays.
-    pub write: Translated,
+    /// Its values among the columns of [`FinisherMerge::rows`].
+    pub values: Range<usize>,
 }
 
 /// Rows that the finisher computes, and that one statement inserts.

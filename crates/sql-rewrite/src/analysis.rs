@@ -46,6 +46,7 @@ pub(crate) use parameters::Parameters;
 pub(crate) use query::Outputs;
 pub(crate) use query::check_dialect;
 pub(crate) use query::expand_relation;
+pub(crate) use query::explicit_name;
 pub(crate) use query::is_default;
 pub(crate) use query::output_of;
 pub(crate) use scope::Gathered;

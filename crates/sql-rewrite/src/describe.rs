@@ -45,10 +45,7 @@ pub fn describe(plan: &Plan, schema: &Schema) -> String {
         Plan::FinisherMerge(plan) => {
             describe_translated(&mut text, "fetch", &plan.query.fetch, schema);
             line(&mut text, "finisher", &plan.query.text);
-            for (clause, number) in plan.clauses.iter().zip(1..) {
-                let name = format!("write {number}");
-                describe_translated(&mut text, &name, &clause.write, schema);
-            }
+            describe_translated(&mut text, "write", &plan.write, schema);
         }
         Plan::Copy(copy) => describe_copy(&mut text, copy, schema),
     }

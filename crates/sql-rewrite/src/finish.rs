@@ -16,6 +16,7 @@ use crate::analysis::lower::{Lowering, Typed, balanced, has_aggregate};
 use crate::analysis::meeting::Meetings;
 use crate::analysis::template;
 use crate::analysis::{Analysis, Constant, OutColumn, Scope, expand_relation, output_of};
+use crate::dialect::postgres::calls;
 use crate::walk;
 use crate::{
     Aggregate, BinaryOperator, Effects, Expression, Finish, GroupKey, Output, OutputKind, Plan,
@@ -86,6 +87,8 @@ impl Shape {
         let sorts = sorts.collect::<Result<Vec<_>, _>>()?;
         let distinct = matches!(select.distinct, Some(Distinct::Distinct));
         let fetched = std::mem::take(&mut lowering.fetched);
+        let left_out = (filter.is_some(), is_limited || distinct);
+        shape.check_calls(left_out, (&fetched, select), &lowering)?;
         check_known(distinct || shape.grouped, &fetched, &lowering)?;
         let meetings = Meetings::new(lowering.analysis, &fetched, lowering.before);
         let others = filter.iter().chain(&having);
@@ -163,6 +166,25 @@ impl Shape {
             shape.project.push((name, value, logical));
         }
         Ok(shape)
+    }
+
+    /// Refuses calls that would be made for other rows than the server would make them for, given
+    /// whether conditions of the proxy, or other clauses, leave rows out.
+    fn check_calls(
+        &self,
+        (is_filtered, is_cut): (bool, bool),
+        (fetched, select): (&[Fetched], &Select),
+        lowering: &Lowering,
+    ) -> Result<(), Refusal> {
+        let values: Vec<&Expression> = self.project.iter().map(|(_, value, _)| value).collect();
+        let leaves_out = is_filtered || is_cut || self.grouped;
+        let dialect = lowering.analysis.dialect();
+        let fetched: Vec<&Expr> = fetched.iter().map(|own| &own.expression).collect();
+        calls::check((&fetched, lowering.before), &values, leaves_out, dialect)?;
+        match is_filtered {
+            true => calls::check_condition(select.selection.as_ref(), dialect),
+            false => Ok(()),
+        }
     }
 
     /// Refuses computed values in which values meet that must not.

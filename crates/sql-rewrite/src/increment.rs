@@ -15,6 +15,7 @@ use crate::analysis::meeting::Meetings;
 use crate::analysis::template;
 use crate::analysis::{Analysis, Scope, output_list};
 use crate::dialect::marks;
+use crate::dialect::postgres::calls;
 use crate::spread;
 use crate::walk;
 use crate::{
@@ -187,6 +188,9 @@ fn lower(
         });
     }
     let fetched = lowering.fetched;
+    let values: Vec<_> = assignments.iter().map(|own| &own.value).collect();
+    let expressions: Vec<&Expr> = fetched.iter().map(|own| &own.expression).collect();
+    calls::check((&expressions, before), &values, false, analysis.dialect())?;
     let meetings = Meetings::new(analysis, &fetched, before);
     for assignment in &assignments {
         meetings.check_stored(assignment.column, &assignment.value)?;

@@ -53,9 +53,7 @@ pub(crate) fn of_plan(plan: &Plan) -> BTreeSet<(ColumnId, Use)> {
         Plan::FinisherMerge(merge) => {
             uses.extend(&merge.query.effects.uses);
             of_translated(&merge.query.fetch, Use::Fetched, &mut uses);
-            for clause in &merge.clauses {
-                of_translated(&clause.write, Use::Returned, &mut uses);
-            }
+            of_translated(&merge.write, Use::Returned, &mut uses);
         }
         Plan::Copy(copy) => {
             uses.extend(&copy.effects.uses);

@@ -287,6 +287,7 @@ fn labelled(
         Statement::Insert(insert) => verifier.insert(insert, None)?,
         Statement::Update(update) => verifier.update(update, None)?,
         Statement::Delete(delete) => verifier.delete(delete, None)?,
+        Statement::Merge(merge) => verifier.merge(merge)?,
         _ => return Err(Doubt("a statement of this kind".to_owned())),
     };
     verifier.check_seen(&statement)?;

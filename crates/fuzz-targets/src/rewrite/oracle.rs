@@ -124,11 +124,7 @@ fn sent(plan: &Plan) -> Vec<String> {
             let parts = [&plan.query.fetch, &plan.write].into_iter();
             parts.chain(update).map(rendered).collect()
         }
-        Plan::FinisherMerge(plan) => {
-            let writes = plan.clauses.iter().map(|clause| &clause.write);
-            let parts = std::iter::once(&plan.query.fetch);
-            parts.chain(writes).map(rendered).collect()
-        }
+        Plan::FinisherMerge(plan) => [&plan.query.fetch, &plan.write].map(rendered).into(),
         Plan::Copy(copy) => vec![copy.template.render(number)],
     }
 }

@@ -456,4 +456,19 @@ pub const STATEMENTS: &[&str] = &[
     "UPDATE open SET word = $1 WHERE id < (SELECT max(score) - 5 FROM account) ## three",
     "UPDATE open o SET word = 'x' || o.word FROM account a WHERE a.score = o.id + 4 RETURNING \
      o.word",
+    // Queries in RETURNING see the rows as they were before the statement.
+    "UPDATE account SET score = length(name), plain = 99 WHERE id = 1 AND note LIKE '%first' \
+     RETURNING plain, score, (SELECT count(*) FROM account a WHERE a.plain = 99)",
+    "DELETE FROM archive WHERE id = $1 AND note LIKE '%kept' RETURNING at, (SELECT count(*) FROM \
+     archive) ## 9",
+    "UPDATE archive SET note = upper(note) WHERE 9 = archive.id RETURNING id, (SELECT max(code) \
+     FROM tag WHERE code > archive.at), note",
+    "DELETE FROM entry WHERE memo LIKE '%x' RETURNING number, (SELECT number + 1), (SELECT max(n) \
+     FROM unnest(ARRAY[number, 7]) n)",
+    "DELETE FROM entry WHERE memo LIKE '%x' RETURNING (SELECT count(*) FROM entry) ## refused: a \
+     query of tables in RETURNING",
+    "DELETE FROM entry WHERE account_id = 1 AND memo LIKE '%x' RETURNING (SELECT count(*) FROM \
+     entry) ## refused: a query of tables in RETURNING",
+    "UPDATE archive SET note = (SELECT max(memo) FROM entry) WHERE id = 9 RETURNING (SELECT \
+     count(*) FROM entry) ## refused: a query of tables in RETURNING",
 ];

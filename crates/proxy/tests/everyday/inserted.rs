@@ -86,6 +86,11 @@ pub const STATEMENTS: &[&str] = &[
     "INSERT INTO archive (id, name) SELECT id + 100, upper(name), 1 FROM account",
     "INSERT INTO archive (id, name, at) SELECT id + 100, upper(name) FROM account",
     "INSERT INTO archive (id, at) SELECT id + 100, upper(label) FROM account",
+    "INSERT INTO archive (id, name) SELECT id + 100, upper(name), 1 FROM account RETURNING id",
+    "INSERT INTO archive (id, name, at) SELECT id + 100, upper(name) FROM account RETURNING id",
+    "INSERT INTO archive (id, name, at) VALUES ($1, upper($2)) RETURNING name ## 11 ## CANARYr",
+    "INSERT INTO open (id, tags) SELECT plain + 10, ARRAY[label] FROM account WHERE note ~ 'Sec' \
+     RETURNING id ## refused: an array or a row for a column",
     // What would give values of protected columns to the server.
     "INSERT INTO open (id, word) SELECT plain, note FROM account ## refused: not protected",
     "INSERT INTO open (id, word) SELECT plain, upper(note) FROM account ## refused: not protected",

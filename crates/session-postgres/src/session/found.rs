@@ -125,8 +125,8 @@ pub(super) fn array_types(
     types.collect()
 }
 
-/// The arrays that insert the rows of the finisher's answer, of a clause of `MERGE` those to which
-/// it applies. None: they would take more than so many bytes.
+/// The arrays that insert the rows of the finisher's answer. None: they would take more than so
+/// many bytes.
 ///
 /// # Errors
 /// A value cannot be assigned to its column, as the server would say.
@@ -135,33 +135,24 @@ pub(super) fn read_inserted(
     inserted: &InsertedRows,
     rows: &FinisherRows,
     (context, bytes_max): (&TextContext, usize),
-    clause: Option<usize>,
 ) -> Result<Option<Sealed>, StatementError> {
-    let fields = backend::read_row_description(&rows.row_description).map_err(|_| unasked())?;
-    array_types(plan, inserted, &rows.row_description)?;
-    for column in &inserted.columns {
-        if let InsertedColumn::Sealed(answer, id) = column {
-            check_type(plan, *id, fields[*answer].type_oid)?;
-        }
-    }
-    let elements = inserted.columns.iter().map(|column| match column {
-        InsertedColumn::Plain(answer) => fields[*answer].type_oid,
-        InsertedColumn::Sealed(_, id) | InsertedColumn::Default(_, id) => {
-            server_types::number(plan.loaded.schema.column(*id).server_type())
-        }
-    });
+    let (fields, elements) = element_types(plan, inserted, rows)?;
+    let elements = elements.into_iter();
     let mut arrays: Vec<ArrayBuilder> = elements.map(ArrayBuilder::new).collect();
     let mut is_too_large = false;
     each_row(rows, |row| {
         if row.len() != inserted.width {
             return Err(unasked());
         }
-        let is_of_another = clause.is_some_and(|own| number_of_clause(row) != Some(own));
-        if is_too_large || is_of_another {
+        if is_too_large {
             return Ok(());
         }
         for (column, array) in inserted.columns.iter().zip(&mut arrays) {
-            push(plan, column, (row, &fields), array, context)?;
+            let value = cell(plan, column, (row, &fields), context)?;
+            array.push(value.as_ref().map_or(0, |value| value.len()), |out| {
+                out.extend_from_slice(value.as_deref().unwrap_or_default());
+                Ok::<_, StatementError>(value.is_some())
+            })?;
         }
         let size: usize = arrays.iter().map(ArrayBuilder::size).sum();
         is_too_large = size > bytes_max;
@@ -170,6 +161,37 @@ pub(super) fn read_inserted(
     let arrays = arrays.into_iter();
     let values = arrays.map(|array| Some(array.into_value().into_boxed_slice()));
     Ok((!is_too_large).then(|| values.collect()))
+}
+
+/// The columns of the finisher's answer, and the types of single values that the server gets.
+///
+/// # Errors
+/// The answer has other columns than the statement takes.
+pub(super) fn element_types<'r>(
+    plan: &TextPlan,
+    inserted: &InsertedRows,
+    rows: &'r FinisherRows,
+) -> Result<(Vec<backend::Field<'r>>, Vec<u32>), StatementError> {
+    let fields = backend::read_row_description(&rows.row_description).map_err(|_| unasked())?;
+    array_types(plan, inserted, &rows.row_description)?;
+    let elements = inserted.columns.iter().map(|column| {
+        if let InsertedColumn::Sealed(answer, id) = column {
+            let field = fields.get(*answer).ok_or_else(unasked)?;
+            check_type(plan, *id, field.type_oid)?;
+        }
+        match column {
+            InsertedColumn::Plain(answer) => {
+                let field = fields.get(*answer).ok_or_else(unasked)?;
+                Ok(field.type_oid)
+            }
+            InsertedColumn::Sealed(_, id) | InsertedColumn::Default(_, id) => {
+                let server_type = plan.loaded.schema.column(*id).server_type();
+                Ok(server_types::number(server_type))
+            }
+        }
+    });
+    let elements = elements.collect::<Result<_, StatementError>>()?;
+    Ok((fields, elements))
 }
 
 /// The number of the clause of `MERGE` that applies to a row of the finisher's answer.
@@ -229,37 +251,29 @@ pub(super) fn read_pairs(
     Ok(pairs)
 }
 
-/// Appends the value of a row to the array of its column.
-fn push(
+/// The value of a row for a column, as the server gets it.
+pub(super) fn cell(
     plan: &TextPlan,
     column: &InsertedColumn,
     (row, fields): (&[Option<&[u8]>], &[backend::Field]),
-    array: &mut ArrayBuilder,
     context: &TextContext,
-) -> Result<(), StatementError> {
-    let sealed = match column {
-        InsertedColumn::Plain(answer) => {
-            let value = row[*answer];
-            return array.push(value.map_or(0, <[u8]>::len), |out| {
-                out.extend_from_slice(value.unwrap_or_default());
-                Ok(value.is_some())
-            });
-        }
+) -> Result<Option<Box<[u8]>>, StatementError> {
+    let value = |answer: usize| row.get(answer).copied().ok_or_else(unasked);
+    match column {
+        InsertedColumn::Plain(answer) => Ok(value(*answer)?.map(Into::into)),
         InsertedColumn::Sealed(answer, id) => {
-            let type_oid = fields[*answer].type_oid;
-            seal_assigned(plan, *id, (row[*answer], type_oid), context)?
+            let field = fields.get(*answer).ok_or_else(unasked)?;
+            seal_assigned(plan, *id, (value(*answer)?, field.type_oid), context)
         }
         InsertedColumn::Default(literal, id) => {
             let mut sealed = Vec::new();
             let target = (*id, Purpose::Store);
-            seal_literal::<FormatCode>(&plan.loaded, literal, target, context, &mut sealed)?
-                .then(|| sealed.into_boxed_slice())
+            Ok(
+                seal_literal::<FormatCode>(&plan.loaded, literal, target, context, &mut sealed)?
+                    .then(|| sealed.into_boxed_slice()),
+            )
         }
-    };
-    array.push(sealed.as_ref().map_or(0, |sealed| sealed.len()), |out| {
-        out.extend_from_slice(sealed.as_deref().unwrap_or_default());
-        Ok(sealed.is_some())
-    })
+    }
 }
 
 /// Refuses a type whose values the column does not take, as the server does before it has a row.

@@ -4,6 +4,7 @@ use column_value::LogicalType;
 use sqlparser::ast::Expr;
 
 use super::scope::Gathered;
+use crate::dialect::postgres::calls;
 use crate::{ColumnId, Output, OutputKind, Schema};
 
 /// An expression that the server evaluates for the proxy.
@@ -20,9 +21,9 @@ pub(crate) struct Fetched {
 
 impl Fetched {
     /// Whether it is this expression, for this column: columns that are sealed together are read
-    /// from one.
+    /// from one. What gives another value each time is evaluated each time.
     pub fn is(&self, expression: &Expr, sealed: Option<ColumnId>) -> bool {
-        self.expression == *expression && self.sealed == sealed
+        self.expression == *expression && self.sealed == sealed && !calls::varies(expression)
     }
 
     /// The column of the answer to the proxy.

@@ -1,6 +1,7 @@
 //! The dialect of PostgreSQL.
 
 mod binding;
+pub(crate) mod calls;
 pub mod catalogue;
 pub mod ddl;
 pub(crate) mod effects;

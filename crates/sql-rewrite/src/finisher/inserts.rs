@@ -16,16 +16,17 @@ use sqlparser::ast::{
     SetExpr, Statement, TableObject,
 };
 
+use super::arrays::Rows;
 use super::conflicts::{Conflicts, RowUpdate};
 use super::rows::{Cells, cast_constant, expand_stars, width_of};
 use super::targets::{Target, Value, check_width, column_of};
 use super::writes::note_types;
 use super::{Prepared, arrays, lineage};
 use crate::analysis::{
-    Analysis, Constant, Outputs, given_always, is_default, output_list, overriding_user, template,
+    Analysis, Constant, Outputs, given_always, is_default, output_list, overriding_user,
 };
 use crate::dialect::marks;
-use crate::dialect::postgres::finisher;
+use crate::dialect::postgres::{calls, finisher};
 use crate::increment::{has_query, table_of};
 use crate::{
     Column, FinisherWrite, Form, InsertedColumn, InsertedRows, Plan, ProtectedColumn, Purpose,
@@ -103,8 +104,15 @@ fn planned(
     expand_stars(&mut source, schema);
     let mut targets = targets(insert, table, &source, schema)?;
     let original = source.clone();
+    // A row that differs by what the server computes for it alone is another row.
+    let is_distinct = is_distinct(&source);
     if let Some(mut cells) = Cells::of(&mut source) {
-        decide(&mut targets, &mut cells, (table, schema), keeps)?;
+        decide(
+            &mut targets,
+            &mut cells,
+            (table, schema),
+            (keeps, is_distinct),
+        )?;
     }
     check_always(&targets, marks::overriding(name), schema)?;
     finisher::check(&source, schema)?;
@@ -286,7 +294,7 @@ fn decide(
     targets: &mut [Target],
     cells: &mut Cells,
     (table, schema): (&Table, &Schema),
-    keeps: bool,
+    (keeps, is_distinct): (bool, bool),
 ) -> Result<(), Refusal> {
     let null = Expr::Value(sqlparser::ast::Value::Null.into());
     let mut kept = Vec::new();
@@ -311,6 +319,7 @@ fn decide(
             && let Some(expression) = column.first().map(|cell| (**cell).clone())
             && column.iter().all(|cell| **cell == expression)
             && finisher::is_of_no_row(&expression)?
+            && !(is_distinct && calls::varies(&expression))
         {
             kept.push((index, expression));
             continue;
@@ -338,6 +347,15 @@ fn decide(
     Ok(())
 }
 
+/// Whether rows of a source that are equal become one.
+fn is_distinct(source: &Query) -> bool {
+    match &*source.body {
+        SetExpr::Select(select) => select.distinct.is_some(),
+        SetExpr::Query(inner) => is_distinct(inner),
+        _ => false,
+    }
+}
+
 /// `DEFAULT` of a column for which the server has none.
 pub(super) fn default_of(column: &Column, schema: &Schema) -> Result<Expr, Refusal> {
     let literal = column
@@ -356,14 +374,31 @@ pub(super) fn default_of(column: &Column, schema: &Schema) -> Result<Expr, Refus
 }
 
 /// The statement that inserts rows out of arrays, and what these are.
-pub(super) fn write(
+fn write(
     insert: &Insert,
     targets: &[Target],
     (table, conflicts): (&Table, Option<&Conflicts>),
     analysis: &mut Analysis,
 ) -> Result<(Statement, Outputs, Vec<InsertedColumn>), Refusal> {
+    let mut rows = Rows::default();
+    let (mut written, outputs) = row(insert, targets, (table, conflicts), &mut rows, analysis)?;
+    let items = taken(&mut written, &mut rows, analysis)?;
+    let items = items.into_iter().map(SelectItem::UnnamedExpr).collect();
+    let source = arrays::select(items, rows.arrays, analysis.dialect())?;
+    written.source = Some(Box::new(source));
+    Ok((Statement::Insert(written), outputs, rows.columns))
+}
+
+/// The statement that inserts a row of computed values, which become the next columns of `rows`.
+pub(super) fn row(
+    insert: &Insert,
+    targets: &[Target],
+    (table, conflicts): (&Table, Option<&Conflicts>),
+    rows: &mut Rows,
+    analysis: &mut Analysis,
+) -> Result<(Insert, Outputs), Refusal> {
     let mut row = Vec::new();
-    let mut columns = Vec::new();
+    let columns = &mut rows.columns;
     let mut names = Vec::new();
     for (index, target) in targets.iter().enumerate() {
         let number = columns.len();
@@ -410,16 +445,15 @@ pub(super) fn write(
     }
     written.source = Some(Box::new(source));
     let outputs = analysis.insert(&mut written, None)?;
-    spread(&mut written, &mut columns, analysis)?;
-    Ok((Statement::Insert(written), outputs, columns))
+    Ok((written, outputs))
 }
 
-/// Puts rows of arrays in the place of a single row.
-fn spread(
+/// The row of an `INSERT`, with columns of `rows` in the place of computed values.
+pub(super) fn taken(
     insert: &mut Insert,
-    columns: &mut Vec<InsertedColumn>,
+    rows: &mut Rows,
     analysis: &mut Analysis,
-) -> Result<(), Refusal> {
+) -> Result<Vec<Expr>, Refusal> {
     let row = match insert.source.as_deref_mut().map(|source| &mut *source.body) {
         Some(SetExpr::Values(values)) => values.rows.pop(),
         _ => None,
@@ -427,28 +461,8 @@ fn spread(
     let mut items = row
         .ok_or_else(|| unsupported("a row of this form"))?
         .content;
-    let mut arrays = Vec::new();
     for item in &mut items {
-        let Some(number) = template::marked(item) else {
-            continue;
-        };
-        let hole = &mut analysis.holes[number];
-        let index = match (&hole.source, hole.form) {
-            (Source::Computed(index), _) => *index,
-            (Source::Literal(literal), Form::Sealed(id, Purpose::Store)) => {
-                columns.push(InsertedColumn::Default(literal.clone(), id));
-                columns.len() - 1
-            }
-            _ => continue,
-        };
-        hole.source = Source::Computed(index);
-        if let Form::Sealed(id, purpose) = hole.form {
-            hole.form = Form::SealedArray(id, purpose);
-        }
-        arrays.push(std::mem::replace(item, arrays::column(index)));
+        rows.take(item, analysis)?;
     }
-    let items = items.into_iter().map(SelectItem::UnnamedExpr).collect();
-    let source = arrays::select(items, arrays, analysis.dialect())?;
-    insert.source = Some(Box::new(source));
-    Ok(())
+    Ok(items)
 }

@@ -3,9 +3,8 @@
 //! The finisher joins source and target, and says for each pair which clause applies: `SELECT
 //! t.ctid, t.tableoid, number, values … FROM source LEFT JOIN target AS t ON … CROSS JOIN LATERAL
 //! (SELECT CASE WHEN t.ctid IS NULL THEN … END AS number)`. Rows of the target are fetched and
-//! locked if a clause writes them. The proxy seals the values. Rows of one clause that follow each
-//! other are updated or deleted by one statement, each found by its locator, and all rows of a
-//! clause are inserted by one.
+//! locked if a clause writes them. The proxy seals the values, and the server gets a `MERGE` of
+//! these rows ([`written`]).
 //!
 //! Invariants:
 //! 1. A plain column gets only values that no protected column took part in ([`lineage`]).
@@ -14,29 +13,20 @@
 
 mod clauses;
 mod reduction;
+mod written;
 
-use sqlparser::ast::{
-    CaseWhen, Delete, Expr, Ident, Insert, Join, Merge, ObjectName, SelectItem, Statement,
-    TableFactor, Update,
-};
+use sqlparser::ast::{CaseWhen, Expr, Ident, Join, Merge, ObjectName, SelectItem, TableFactor};
 
-use clauses::{Action, Clause, Clauses};
+use clauses::{Action, Clauses};
 
-use super::Prepared;
-use super::inserts;
 use super::legs::{self, select_of};
 use super::lineage::{self, Origin};
-use super::targets::{Target, Value};
-use super::writes::located;
-use crate::analysis::{Analysis, template};
+use super::{Prepared, arrays};
+use crate::analysis::Analysis;
 use crate::dialect::marks;
 use crate::dialect::postgres::finisher;
 use crate::increment::{locked_as_written, written_table};
-use crate::spread;
-use crate::{
-    FinisherMerge, Form, InsertedColumn, InsertedRows, MergeClause, Plan, Purpose, Refusal, Schema,
-    Source, Table, Translated,
-};
+use crate::{FinisherMerge, InsertedRows, Plan, Refusal, Schema, Table};
 use sql_plan::{refuse, unsupported};
 
 /// The query that says which clause applies to a pair of rows.
@@ -94,20 +84,11 @@ impl<'s> Merging<'s> {
         if marks::has_only(written) {
             return Err(unsupported("MERGE into ONLY of a table"));
         }
-        if table.has_triggers {
-            return Err(unsupported(&format!(
-                "MERGE into table {}.{}, which has triggers, beside protected columns",
-                table.schema, table.name
-            ))
-            .with_hint(
-                "Read the rows with FOR UPDATE first, then insert, update or delete them.",
-            ));
-        }
         let last = written.0.last().and_then(|part| part.as_ident());
         let name = alias.as_ref().map(|alias| &alias.name).or(last).cloned();
         let name = name.ok_or_else(|| unsupported("a computed name"))?;
         let clauses = Clauses::of(merge, (&name, table), schema)?;
-        check_rows(table, &clauses)?;
+        check_rows(table)?;
         Ok(Self {
             schema,
             table,
@@ -136,19 +117,12 @@ impl<'s> Merging<'s> {
             true => legs::read("SELECT 1 FROM a FOR UPDATE", self.schema.dialect)?.locks,
             false => Vec::new(),
         };
-        let writing: Vec<&Clause> = self.clauses.writing().collect();
-        let (analysis, (fetched, mut written)) = Analysis::run(self.schema, |analysis| {
+        let (analysis, (fetched, written)) = Analysis::run(self.schema, |analysis| {
             let fetched = prepared.fetch(&locks, analysis)?;
-            let written = writing.iter().map(|clause| self.write(clause, analysis));
-            let written = written.collect::<Result<Vec<_>, _>>()?;
-            Ok((fetched, written))
+            Ok((fetched, self.write(analysis)?))
         })?;
-        let mut writes = Vec::new();
-        for (statement, columns) in &mut written {
-            let template = template::of(statement, self.schema.dialect)?;
-            let (template, holes, _) = template::compact(template, &analysis.holes, Vec::new());
-            writes.push((template, holes, std::mem::take(columns)));
-        }
+        let (statement, columns, clauses) = written;
+        let holes = analysis.holes.clone();
         let fires_triggers = analysis.fires_triggers;
         let mut query = prepared.plan(fetched, analysis, None)?;
         if !self.clauses.deletes() {
@@ -157,22 +131,12 @@ impl<'s> Merging<'s> {
         query.effects.writes = Some((self.table.schema.clone(), self.table.name.clone()));
         query.effects.forgets_locks = fires_triggers;
         let width = FinisherMerge::COLUMNS + self.clauses.values().count();
-        let clauses = writing.iter().zip(writes);
-        let clauses = clauses.map(|(clause, (template, holes, columns))| MergeClause {
-            inserts: matches!(clause.action, Action::Insert(_)),
-            values: InsertedRows { width, columns },
-            write: Translated {
-                template,
-                holes,
-                outputs: Vec::new(),
-                parameter_types: query.fetch.parameter_types.clone(),
-                locks: None,
-            },
-        });
-        let clauses = clauses.collect();
+        let write = arrays::translated(statement, &holes, Vec::new(), &query, self.schema.dialect)?;
         Ok(Plan::FinisherMerge(Box::new(FinisherMerge {
             query,
             clauses,
+            rows: InsertedRows { width, columns },
+            write,
         })))
     }
 
@@ -286,141 +250,16 @@ impl<'s> Merging<'s> {
     fn qualified(&self, column: &str) -> Expr {
         Expr::CompoundIdentifier(vec![self.name.clone(), Ident::new(column)])
     }
-
-    /// The statement that writes the rows of a clause, and its values.
-    fn write(
-        &self,
-        clause: &Clause,
-        analysis: &mut Analysis,
-    ) -> Result<(Statement, Vec<InsertedColumn>), Refusal> {
-        let first = FinisherMerge::COLUMNS + self.clauses.before(clause);
-        match &clause.action {
-            Action::Nothing => Err(unsupported("a clause that writes nothing")),
-            Action::Delete => {
-                let mut delete = self.delete()?;
-                delete.selection = None;
-                analysis.delete(&mut delete, None)?;
-                let arrays = located(analysis)?;
-                spread::delete(&mut delete, &self.name, arrays, self.schema.dialect)?;
-                Ok((Statement::Delete(delete), Vec::new()))
-            }
-            Action::Update(targets) => self.write_update(targets, first, analysis),
-            Action::Insert(targets) => {
-                let own: Vec<Target> = targets.iter().map(clauses::Written::of_insert).collect();
-                let insert = self.insert()?;
-                let (statement, _, mut columns) =
-                    inserts::write(&insert, &own, (self.table, None), analysis)?;
-                let answers: Vec<usize> = clauses::answers(targets, first).collect();
-                for column in &mut columns {
-                    if let InsertedColumn::Sealed(index, _) | InsertedColumn::Plain(index) = column
-                    {
-                        *index = answers[*index];
-                    }
-                }
-                Ok((statement, columns))
-            }
-        }
-    }
-
-    fn write_update(
-        &self,
-        targets: &[clauses::Written],
-        first: usize,
-        analysis: &mut Analysis,
-    ) -> Result<(Statement, Vec<InsertedColumn>), Refusal> {
-        let mut columns = Vec::new();
-        let mut assignments = Vec::new();
-        let mut computed = Vec::new();
-        let mut arrays = located(analysis)?;
-        let answers = clauses::answers(targets, first);
-        for (target, answer) in targets.iter().zip(answers) {
-            let source = Source::Computed(columns.len());
-            let form = match (&target.value, target.column.protected) {
-                (Value::Computed, Some(id)) => {
-                    columns.push(InsertedColumn::Sealed(answer, id));
-                    let array = Form::SealedArray(id, Purpose::Store);
-                    arrays.push(analysis.hole(source.clone(), array));
-                    Form::Sealed(id, Purpose::Store)
-                }
-                (Value::Computed, None) => {
-                    columns.push(InsertedColumn::Plain(answer));
-                    arrays.push(analysis.hole(source.clone(), Form::Plain));
-                    Form::Plain
-                }
-                (Value::Kept(value), _) => {
-                    assignments.push(target.assigned((**value).clone()));
-                    continue;
-                }
-                (Value::Default, _) => {
-                    let default = Expr::Identifier(Ident::new("DEFAULT"));
-                    assignments.push(target.assigned(default));
-                    continue;
-                }
-            };
-            computed.push(target.assigned(analysis.hole(source, form)));
-        }
-        let mut update = self.update()?;
-        assignments.extend(computed);
-        update.assignments = assignments;
-        update.selection = None;
-        analysis.update(&mut update, None)?;
-        spread::update(&mut update, &self.name, arrays, self.schema.dialect)?;
-        Ok((Statement::Update(update), columns))
-    }
-
-    fn update(&self) -> Result<Update, Refusal> {
-        match self.schema.dialect.parse("UPDATE b SET a = 1") {
-            Ok(Statement::Update(mut update)) => {
-                update.table.relation = self.target.clone();
-                Ok(update)
-            }
-            _ => Err(unsupported("an UPDATE of this form")),
-        }
-    }
-
-    fn delete(&self) -> Result<Delete, Refusal> {
-        let parsed = self.schema.dialect.parse("DELETE FROM b WHERE a = 1");
-        let Ok(Statement::Delete(mut delete)) = parsed else {
-            return Err(unsupported("a DELETE of this form"));
-        };
-        if let sqlparser::ast::FromTable::WithFromKeyword(from) = &mut delete.from
-            && let Some(from) = from.first_mut()
-        {
-            from.relation = self.target.clone();
-        }
-        Ok(delete)
-    }
-
-    fn insert(&self) -> Result<Insert, Refusal> {
-        match self.schema.dialect.parse("INSERT INTO b (a) VALUES (1)") {
-            Ok(Statement::Insert(mut insert)) => {
-                let name = self.target_table.clone();
-                insert.table = sqlparser::ast::TableObject::TableName(name);
-                Ok(insert)
-            }
-            _ => Err(unsupported("an INSERT of this form")),
-        }
-    }
 }
 
 /// Refuses a table of whose rows the server decides more than the finisher knows.
-fn check_rows(table: &Table, clauses: &Clauses) -> Result<(), Refusal> {
+fn check_rows(table: &Table) -> Result<(), Refusal> {
     let title = format!("{}.{}", table.schema, table.name);
     if table.rows.has_policies {
         return Err(unsupported(&format!(
             "MERGE into table {title}, which has row-level security, beside protected columns"
         ))
         .with_hint("Use INSERT … ON CONFLICT, UPDATE and DELETE."));
-    }
-    let located = clauses
-        .writing()
-        .filter(|clause| !matches!(clause.action, Action::Insert(_)));
-    if table.rows.are_moved_by_keys && located.count() > 1 {
-        return Err(unsupported(&format!(
-            "several clauses of MERGE that update or delete rows of table {title}, in which \
-             foreign keys let one row change another,"
-        ))
-        .with_hint("Use a statement for each clause, in one transaction."));
     }
     Ok(())
 }

@@ -9,9 +9,11 @@
 //! Invariant: a value that the finisher computes is stored in a protected column, sealed. A plain
 //! column gets only what the server can compute by itself.
 
+use std::ops::ControlFlow;
+
 use sqlparser::ast::{
-    Assignment as Set, Delete, Distinct, Expr, FromTable, Ident, LockClause, Query, SelectItem,
-    Statement, TableFactor, TableWithJoins, Update, UpdateTableFromKind,
+    Assignment as Set, BinaryOperator, Delete, Distinct, Expr, FromTable, Ident, LockClause, Query,
+    SelectItem, Statement, TableFactor, TableWithJoins, Update, UpdateTableFromKind, Visitor,
 };
 
 use super::legs::select_of;
@@ -19,12 +21,12 @@ use super::rows::cast_constant;
 use super::{Prepared, arrays, others as other_relations};
 use crate::analysis::{Analysis, Constant, Outputs, Scope, output_list};
 use crate::dialect::marks;
-use crate::dialect::postgres::finisher;
+use crate::dialect::postgres::{calls, finisher};
 use crate::increment::{
     computed_holes, has_query, locked_as_written, part_assignments, written_table,
 };
-use crate::spread;
 use crate::{ColumnId, Dialect, FinisherWrite, Output, Plan, Refusal, Schema, Table};
+use crate::{locks, spread, walk};
 use sql_plan::unsupported;
 
 /// The plan of an `UPDATE` that neither the server nor the proxy can do alone.
@@ -33,11 +35,6 @@ use sql_plan::unsupported;
 /// The finisher would do otherwise than the server.
 pub(crate) fn of_update(update: &Update, schema: &Schema) -> Result<Plan, Refusal> {
     let target = Target::of(&update.table, schema)?;
-    if has_query(&update.returning) {
-        return Err(unsupported(
-            "a query in RETURNING of rows that the finisher finds",
-        ));
-    }
     let known_as = Some(target.known_as(schema.dialect));
     let scope = Scope::of_table(target.table, known_as, schema);
     let analysis = Analysis::new(schema);
@@ -63,6 +60,13 @@ pub(crate) fn of_update(update: &Update, schema: &Schema) -> Result<Plan, Refusa
         }
     };
     let returning = update.returning.as_deref();
+    let found_by = (update.selection.as_ref(), has_query(&update.assignments));
+    check_returning(returning, &target, (found_by, others), schema)?;
+    if !others.is_empty() {
+        // The server would evaluate it for each of several rows that one row meets.
+        let mut kept = kept.iter();
+        kept.try_for_each(|own| calls::check_condition(Some(&own.value), schema.dialect))?;
+    }
     let own = target.known_as(schema.dialect);
     other_relations::check(returning, &kept, (own, others), schema)?;
     let values = computed.iter().map(|(_, _, value)| value.clone());
@@ -98,16 +102,14 @@ pub(crate) fn of_delete(delete: &Delete, schema: &Schema) -> Result<Plan, Refusa
     let [table] = from.as_slice() else {
         return Err(unsupported("DELETE of several tables"));
     };
-    if has_query(&delete.returning) {
-        return Err(unsupported(
-            "a query in RETURNING of rows that the finisher finds",
-        ));
-    }
     let target = Target::of(table, schema)?;
     check_deleted(target.table)?;
     let others = delete.using.as_deref().unwrap_or_default();
+    let returning = delete.returning.as_deref();
+    let found_by = (delete.selection.as_ref(), false);
+    check_returning(returning, &target, (found_by, others), schema)?;
     let own = target.known_as(schema.dialect);
-    other_relations::check(delete.returning.as_deref(), &[], (own, others), schema)?;
+    other_relations::check(returning, &[], (own, others), schema)?;
     let found = target.query(Vec::new(), others, delete.selection.as_ref(), schema)?;
     let write = |analysis: &mut Analysis| {
         let mut write = Delete {
@@ -120,6 +122,94 @@ pub(crate) fn of_delete(delete: &Delete, schema: &Schema) -> Result<Plan, Refusa
         Ok((Statement::Delete(write), outputs))
     };
     planned(found, (Vec::new(), "DELETE"), write, (&target, schema))
+}
+
+/// Refuses a query in `RETURNING` that may see other rows than the server alone would: the
+/// statement that returns it comes later than the one that reads the rows, with a snapshot of its
+/// own. A single row that is found by its key, and by nothing else, is the same at that moment: it
+/// is locked.
+fn check_returning(
+    returning: Option<&[SelectItem]>,
+    target: &Target,
+    ((condition, has_others), others): ((Option<&Expr>, bool), &[TableWithJoins]),
+    schema: &Schema,
+) -> Result<(), Refusal> {
+    let items = returning.unwrap_or_default();
+    let reads = items.iter().any(|item| {
+        let query = walk::visit(item, &mut Tables);
+        query.is_break()
+    });
+    let is_alone = others.is_empty() && !has_others && condition.is_some_and(|own| !has_query(own));
+    let is_one = || {
+        let mut pairs = Vec::new();
+        condition.map_or(Ok(()), |own| equalities(own, target, schema, &mut pairs))?;
+        let key = locks::unique_key(target.table, &pairs);
+        Ok::<_, Refusal>(key.is_some_and(|key| !key.is_empty()))
+    };
+    if !reads || is_alone && is_one()? {
+        return Ok(());
+    }
+    Err(
+        unsupported("a query of tables in RETURNING of rows that the finisher finds").with_hint(
+            "Find the row by a unique key (id = $1) and without other queries, or read by a \
+             statement of its own, in one transaction of isolation REPEATABLE READ.",
+        ),
+    )
+}
+
+/// Stops at a table that a query reads.
+struct Tables;
+
+impl Visitor for Tables {
+    type Break = ();
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
+        match factor {
+            TableFactor::Derived { .. }
+            | TableFactor::UNNEST { .. }
+            | TableFactor::NestedJoin { .. } => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
+        }
+    }
+}
+
+/// The columns of the table that a condition compares with constants for equality.
+fn equalities(
+    condition: &Expr,
+    target: &Target,
+    schema: &Schema,
+    pairs: &mut Vec<(usize, usize)>,
+) -> Result<(), Refusal> {
+    match condition {
+        Expr::Nested(inner) => equalities(inner, target, schema, pairs),
+        Expr::BinaryOp {
+            left,
+            op: BinaryOperator::And,
+            right,
+        } => {
+            equalities(left, target, schema, pairs)?;
+            equalities(right, target, schema, pairs)
+        }
+        Expr::BinaryOp {
+            left,
+            op: BinaryOperator::Eq,
+            right,
+        } => {
+            for (own, other) in [(left, right), (right, left)] {
+                let column = match &**own {
+                    Expr::Identifier(name) => Some(name),
+                    Expr::CompoundIdentifier(parts) => parts.last(),
+                    _ => None,
+                };
+                let index = column.and_then(|own| target.table.position(&schema.dialect.fold(own)));
+                if let (Some(index), Some(_)) = (index, Constant::of(other)?) {
+                    pairs.push((index, 0));
+                }
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The table that is written.

@@ -27,31 +27,32 @@ pub(super) fn check(plan: &FinisherMerge, labels: &mut Labels) -> Result<Vec<Ato
         return Err(Doubt("the finisher's query cannot be read".to_owned()));
     };
     let relations = relations(&plan.query, &text, dialect)?;
-    for (clause, number) in plan.clauses.iter().zip(1..) {
-        let columns = labelled(&clause.write, Computes::ARRAYS, labels)?;
-        check_outputs(&clause.write.outputs, &columns, labels)?;
-        hidden.extend(hidden_by(&clause.write.holes));
-        for hole in &clause.write.holes {
-            let Source::Computed(index) = hole.source else {
-                continue;
-            };
-            let is_right = match clause.values.columns.get(index) {
-                Some(InsertedColumn::Sealed(_, id) | InsertedColumn::Default(_, id)) => {
-                    hole.form == Form::SealedArray(*id, Purpose::Store)
-                }
-                Some(InsertedColumn::Plain(answer)) => {
-                    hole.form == Form::Plain
-                        && is_public((&text, &relations), *answer, number, dialect)
-                }
-                None => false,
-            };
-            if !is_right {
-                return Err(Doubt(
-                    "a value of MERGE is not sealed for its column, or may be made of protected \
-                     ones"
-                        .to_owned(),
-                ));
+    let columns = labelled(&plan.write, Computes::ARRAYS, labels)?;
+    check_outputs(&plan.write.outputs, &columns, labels)?;
+    hidden.extend(hidden_by(&plan.write.holes));
+    for hole in &plan.write.holes {
+        let Source::Computed(index) = hole.source else {
+            continue;
+        };
+        let mut clauses = plan.clauses.iter();
+        let clause = clauses.position(|clause| clause.values.contains(&index));
+        let is_right = match (plan.rows.columns.get(index), clause) {
+            (Some(InsertedColumn::Sealed(_, id) | InsertedColumn::Default(_, id)), Some(_)) => {
+                hole.form == Form::SealedArray(*id, Purpose::Store)
             }
+            (Some(InsertedColumn::Plain(answer)), Some(clause)) => {
+                hole.form == Form::Plain
+                    && is_public((&text, &relations), *answer, clause + 1, dialect)
+            }
+            // The session sends no other number than one of a clause.
+            (Some(InsertedColumn::Plain(FinisherMerge::NUMBER)), None) => hole.form == Form::Plain,
+            _ => false,
+        };
+        if !is_right {
+            return Err(Doubt(
+                "a value of MERGE is not sealed for its column, or may be made of protected ones"
+                    .to_owned(),
+            ));
         }
     }
     Ok(hidden)

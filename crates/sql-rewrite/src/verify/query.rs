@@ -379,7 +379,7 @@ impl Verifier<'_, '_> {
         Ok(())
     }
 
-    fn factor(&mut self, factor: &TableFactor, scope: &mut Scope) -> Result<(), Doubt> {
+    pub fn factor(&mut self, factor: &TableFactor, scope: &mut Scope) -> Result<(), Doubt> {
         let (name, columns, alias) = match factor {
             TableFactor::Table {
                 name,

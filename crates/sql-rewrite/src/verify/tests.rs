@@ -371,36 +371,45 @@ fn merged(
 ) -> Result<(), String> {
     let write = sent(
         vec![
-            Piece::Text(format!(
-                "UPDATE public.person AS t SET {column} = r.c0 FROM UNNEST("
-            )),
+            Piece::Text("MERGE INTO public.person AS t USING UNNEST(CAST(".to_owned()),
             Piece::Hole(0),
-            Piece::Text(") AS r (c0) WHERE t.ctid = ".to_owned()),
+            Piece::Text(" AS tid[]), ".to_owned()),
             Piece::Hole(1),
+            Piece::Text(", ".to_owned()),
+            Piece::Hole(2),
+            Piece::Text(format!(
+                ") AS r (c0, c1, c2) ON t.ctid = r.c0 WHEN MATCHED AND r.c1 = 1 THEN UPDATE SET \
+                 {column} = r.c2"
+            )),
         ],
         vec![
             Hole {
-                source: Source::Computed(0),
-                form,
-            },
-            Hole {
                 source: Source::Locator(0),
                 form: Form::Plain,
+            },
+            Hole {
+                source: Source::Computed(0),
+                form: Form::Plain,
+            },
+            Hole {
+                source: Source::Computed(1),
+                form,
             },
         ],
         Vec::new(),
     );
     let clause = MergeClause {
         inserts: false,
-        values: InsertedRows {
-            width: 4,
-            columns: vec![values],
-        },
-        write,
+        values: 1..2,
     };
     let plan = Plan::FinisherMerge(Box::new(FinisherMerge {
         query: pairs(source, value),
         clauses: vec![clause],
+        rows: InsertedRows {
+            width: 4,
+            columns: vec![InsertedColumn::Plain(FinisherMerge::NUMBER), values],
+        },
+        write,
     }));
     check(&plan, &schema()).map_err(|doubt| doubt.0)
 }

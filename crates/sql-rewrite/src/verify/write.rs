@@ -1,9 +1,10 @@
-//! `INSERT`, `UPDATE`, `DELETE`: the label of each value that is stored.
+//! `INSERT`, `UPDATE`, `DELETE`, `MERGE`: the label of each value that is stored.
 
 use sqlparser::ast::{
-    Assignment, AssignmentTarget, Delete, Expr, FromTable, Insert, ObjectName, OnConflict,
-    OnConflictAction, OnInsert, SelectItem, SetExpr, TableFactor, TableObject, TableWithJoins,
-    Update, UpdateTableFromKind,
+    Assignment, AssignmentTarget, Delete, Expr, FromTable, Insert, Merge, MergeAction,
+    MergeClauseKind, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr, MergeUpdateKind,
+    ObjectName, OnConflict, OnConflictAction, OnInsert, SelectItem, SetExpr, TableFactor,
+    TableObject, TableWithJoins, Update, UpdateTableFromKind,
 };
 
 use super::label::Label;
@@ -229,8 +230,62 @@ impl Verifier<'_, '_> {
         self.returning(delete.returning.as_deref(), &scope)
     }
 
+    pub fn merge(&mut self, merge: &Merge) -> Result<Columns, Doubt> {
+        if merge.output.is_some() {
+            return Err(Doubt("MERGE that returns rows".to_owned()));
+        }
+        let (written, table) = self.written_factor(&merge.table)?;
+        // A row that is inserted has no row of the table beside it.
+        let mut source = Scope::default();
+        self.factor(&merge.source, &mut source)?;
+        let both = Scope {
+            relations: vec![written],
+            outer: Some(&source),
+        };
+        self.condition(Some(&merge.on), &both)?;
+        for clause in &merge.clauses {
+            let scope = match clause.clause_kind {
+                MergeClauseKind::Matched => &both,
+                MergeClauseKind::NotMatched => &source,
+                MergeClauseKind::NotMatchedByTarget | MergeClauseKind::NotMatchedBySource => {
+                    return Err(Doubt("a clause of this kind".to_owned()));
+                }
+            };
+            self.condition(clause.predicate.as_ref(), scope)?;
+            match &clause.action {
+                MergeAction::Update(MergeUpdateExpr {
+                    kind: MergeUpdateKind::Set(assignments),
+                    update_predicate: None,
+                    delete_predicate: None,
+                    ..
+                }) => self.assignments(assignments, &table, scope)?,
+                MergeAction::Insert(MergeInsertExpr {
+                    columns,
+                    kind: MergeInsertKind::Values(values),
+                    insert_predicate: None,
+                    ..
+                }) => {
+                    let targets = targets(columns, &table, self.dialect())?;
+                    self.rows(&values.rows, &targets, Some(scope))?;
+                }
+                MergeAction::Delete { .. } | MergeAction::DoNothing { .. } => {}
+                MergeAction::Update(_) | MergeAction::Insert(_) => {
+                    return Err(Doubt("a clause of another dialect".to_owned()));
+                }
+            }
+        }
+        Ok(Columns::default())
+    }
+
     fn written(&mut self, table: &TableWithJoins) -> Result<(Relation, Columns), Doubt> {
-        let (TableFactor::Table { name, alias, .. }, []) = (&table.relation, &*table.joins) else {
+        match table.joins.as_slice() {
+            [] => self.written_factor(&table.relation),
+            _ => Err(Doubt("a table of this form is written".to_owned())),
+        }
+    }
+
+    fn written_factor(&mut self, factor: &TableFactor) -> Result<(Relation, Columns), Doubt> {
+        let TableFactor::Table { name, alias, .. } = factor else {
             return Err(Doubt("a table of this form is written".to_owned()));
         };
         let (name, columns) = self.table(name)?;

@@ -92,14 +92,16 @@ impl Protected {
     }
 
     /// What the finisher has said of the columns of a query, if it was asked.
+    ///
+    /// # Errors
+    /// It refuses the query.
     pub(super) fn described_columns(
         &mut self,
         statement: &Statement,
         query: &FinisherQuery,
-    ) -> Option<Arc<Described>> {
+    ) -> Result<Option<Arc<Described>>, StatementError> {
         let types = types_of(statement, query);
-        let described = self.pipeline.finisher().described(&query.text, &types);
-        described.ok().flatten()
+        self.pipeline.finisher().described(&query.text, &types)
     }
 
     /// Keeps what an answer says of its columns: in a Query nothing was described before.
@@ -163,8 +165,16 @@ impl Protected {
             && is_write
             && may_return_rows(statement, at)
         {
+            // The types of the values that are written may be refused. Then nothing is described.
+            if let Err(failure) = self.array_types(statement, at) {
+                self.fail(failure, outputs);
+                return true;
+            }
             self.answers.push(Expected::ProxyReply(said));
-            self.describe_own(statement, at, outputs);
+            if let Err(failure) = self.describe_own(statement, at, outputs) {
+                self.fail(failure, outputs);
+                return true;
+            }
             let empty = KeptBind::default();
             let shape = Shape::of_portal(&statement.plan, at, empty.bind().result_formats);
             self.answers

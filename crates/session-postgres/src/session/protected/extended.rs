@@ -330,8 +330,8 @@ impl Protected {
         for at in parts {
             if at == front {
                 outputs.to_server.extend_from_slice(message);
-            } else {
-                self.describe_own(&statement, at, outputs);
+            } else if let Err(failure) = self.describe_own(&statement, at, outputs) {
+                return self.fail(failure, outputs);
             }
             let statement = Arc::clone(&statement);
             let is_last = false;
@@ -343,8 +343,8 @@ impl Protected {
         }
         if last == front {
             outputs.to_server.extend_from_slice(message);
-        } else {
-            self.describe_own(&statement, last, outputs);
+        } else if let Err(failure) = self.describe_own(&statement, last, outputs) {
+            return self.fail(failure, outputs);
         }
         self.answers.push(Expected::DescribePart(DescribePart {
             statement,
@@ -375,30 +375,41 @@ impl Protected {
             backend::write_empty(backend::kind::NO_DATA, &mut said);
             return self.answers.push(Expected::ProxyReply(said));
         }
-        self.describe_own(statement, at, outputs);
+        if let Err(failure) = self.describe_own(statement, at, outputs) {
+            return self.fail(failure, outputs);
+        }
         let shape = Shape::of_portal(&statement.plan, at, bind.result_formats);
         let formats = bind.result_formats.iter().collect();
         self.answers.push(Expected::DescribeRows(shape, formats));
     }
 
+    /// Describes a statement of the proxy's own.
+    ///
+    /// # Errors
+    /// As those of [`Self::prepare`]. Nothing was sent.
     pub(super) fn describe_own(
         &mut self,
         statement: &Arc<Statement>,
         at: ServerStatement,
         outputs: &mut Outputs<'_>,
-    ) {
-        let name = self.prepare(statement, at, outputs);
+    ) -> Result<(), StatementError> {
+        let name = self.prepare(statement, at, outputs)?;
         let target = Target::Statement(&name);
         write_target(frontend::kind::DESCRIBE, target, outputs.to_server);
+        Ok(())
     }
 
     /// Prepares a statement of the proxy's own, unless the server has it. Returns its name.
+    ///
+    /// # Errors
+    /// The finisher computes other columns than the statement takes. Nothing was sent.
     pub(super) fn prepare(
         &mut self,
         statement: &Arc<Statement>,
         at: ServerStatement,
         outputs: &mut Outputs<'_>,
-    ) -> Vec<u8> {
+    ) -> Result<Vec<u8>, StatementError> {
+        let computed = self.array_types(statement, at)?;
         let number = if self.script.is_some() {
             // A Query is rarely repeated literally, so its statements get no name.
             Found::New(0, None)
@@ -406,7 +417,7 @@ impl Protected {
             self.own.find(statement, at)
         };
         let (number, closed) = match number {
-            Found::Known(number) => return own::name(number),
+            Found::Known(number) => return Ok(own::name(number)),
             Found::New(number, closed) => (number, closed),
         };
         if let Some(closed) = closed {
@@ -416,10 +427,9 @@ impl Protected {
             self.answers.push(Expected::Unseen(Unseen::Close));
         }
         let name = own::name(number);
-        let computed = self.array_types(statement, at);
         statement.write_parse(at, &name, &computed, outputs.to_server);
         self.answers.push(Expected::Unseen(Unseen::Parse(number)));
-        name
+        Ok(name)
     }
 
     pub(super) fn execute(

@@ -217,7 +217,7 @@ impl Protected {
             return self.end_gathering(Box::new(gathering));
         }
         let inputs = inputs_of(index, &bind, &context);
-        let name = self.name_of_front(statement, index, &bind, outputs);
+        let name = self.name_of_front(statement, index, &bind, outputs)?;
         let at = ServerStatement {
             index,
             role: Role::Read,
@@ -275,7 +275,7 @@ impl Protected {
     ) -> Result<(), StatementError> {
         let statement = &Arc::clone(&gathering.statement);
         let limits = (self.settings.context(), gathering.limits.bytes_max);
-        let arrays = found::read_inserted(&statement.plan, inserted, rows, limits, None)?;
+        let arrays = found::read_inserted(&statement.plan, inserted, rows, limits)?;
         let arrays = arrays.ok_or_else(|| gathering.too_many_bytes())?;
         self.keep_columns(statement, &plan.query, rows);
         if plan.upsert.is_some() {
@@ -294,7 +294,7 @@ impl Protected {
         }
         let bind = gathering.bind.bind();
         let shape = Shape::of_portal(&statement.plan, at, bind.result_formats);
-        let name = self.prepare(statement, at, outputs);
+        let name = self.prepare(statement, at, outputs)?;
         self.describe_of_script(statement, at, &name, shape.clone(), outputs);
         let write = RowsToWrite {
             statement,
@@ -336,7 +336,7 @@ impl Protected {
         let bind = gathering.bind.bind();
         let shape = Shape::of_portal(&statement.plan, at, bind.result_formats);
         // Also without rows: the server checks the statement, and fires triggers of statements.
-        let name = self.prepare(&statement, at, outputs);
+        let name = self.prepare(&statement, at, outputs)?;
         self.describe_of_script(&statement, at, &name, shape.clone(), outputs);
         let rows = RowsToWrite {
             statement: &statement,
@@ -362,7 +362,7 @@ impl Protected {
         outputs: &mut Outputs<'_>,
     ) -> Result<(), StatementError> {
         let statement = Arc::clone(&gathering.statement);
-        let name = self.prepare(&statement, at, outputs);
+        let name = self.prepare(&statement, at, outputs)?;
         let start = outputs.to_server.len();
         close_portal(&gathering.portal, outputs);
         let bind = gathering.bind.bind();

@@ -1,7 +1,7 @@
 //! Rows that the finisher has found to be written: what is needed before, and `MERGE`.
 //!
-//! A `MERGE` becomes the statements of its clauses. All of them come before the client's Sync, so
-//! it is one transaction even outside of a block.
+//! The server gets the rows of a `MERGE` before the client's Sync, so it is one transaction even
+//! outside of a block.
 
 use std::sync::Arc;
 
@@ -12,11 +12,10 @@ use sql_plan::{FinisherMerge, InsertedColumn, InsertedRows, Literal};
 
 use super::steps::RowsToWrite;
 use super::{Outputs, Protected};
-use crate::finisher::FinisherRows;
+use crate::finisher::{Described, FinisherRows};
 use crate::session::found;
 use crate::session::gathering::{Gathering, merge_at, write_at};
-use crate::session::merging::{self, Run};
-use crate::session::statements::StatementMessages;
+use crate::session::merging;
 
 impl Protected {
     /// Computed values of which another form is needed before they are sealed.
@@ -35,7 +34,7 @@ impl Protected {
             match &write.inserted {
                 None => drop(found::read_changes(plan, write, rows, &context)),
                 Some(inserted) => {
-                    drop(found::read_inserted(plan, inserted, rows, all, None));
+                    drop(found::read_inserted(plan, inserted, rows, all));
                 }
             }
         }
@@ -57,53 +56,44 @@ impl Protected {
         let all = (&context, usize::MAX);
         // An error comes again when the values are sealed.
         if let Some(merge) = merge_at(plan, index) {
-            if merge.clauses.iter().any(|clause| draws(&clause.values)) {
+            if draws(&merge.rows) {
                 drop(merging::read_merged(plan, merge, rows, all));
             }
         } else if let Some(inserted) = write_at(plan, index).and_then(|own| own.inserted.as_ref())
             && draws(inserted)
         {
-            drop(found::read_inserted(plan, inserted, rows, all, None));
+            drop(found::read_inserted(plan, inserted, rows, all));
         }
         context.drawn.counted()
     }
 
     /// The types of what the finisher has computed, as it has described them: of the arrays that
     /// insert rows, and of values that another statement takes of these rows.
-    pub(super) fn array_types(&mut self, statement: &Statement, at: ServerStatement) -> Vec<u32> {
-        if let Role::Clause(clause) = at.role {
-            return self.types_of_clause(statement, at.index, clause);
+    ///
+    /// # Errors
+    /// The finisher computes other columns than the statement takes, or refuses to.
+    pub(super) fn array_types(
+        &mut self,
+        statement: &Statement,
+        at: ServerStatement,
+    ) -> Result<Vec<u32>, StatementError> {
+        if let (Role::Write, Some(merge)) = (at.role, merge_at(&statement.plan, at.index)) {
+            let described = self.described_columns(statement, &merge.query)?;
+            return types_of(statement, &merge.rows, described.as_deref());
         }
         let is_write = matches!(at.role, Role::Write | Role::Update);
         let plan = write_at(&statement.plan, at.index).filter(|_| is_write);
         let Some((plan, inserted)) = plan.and_then(|plan| Some((plan, plan.inserted.as_ref()?)))
         else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
-        let described = self.described_columns(statement, &plan.query);
+        let described = self.described_columns(statement, &plan.query)?;
         if let (Role::Update, Some(upsert)) = (at.role, &plan.upsert) {
             let described = described.as_ref().map(|own| own.row_description.as_slice());
-            return found::passed_types(upsert, inserted, described.unwrap_or_default());
+            let described = described.unwrap_or_default();
+            return Ok(found::passed_types(upsert, inserted, described));
         }
-        let types = described.and_then(|own| {
-            found::array_types(&statement.plan, inserted, &own.row_description).ok()
-        });
-        // Otherwise the server says that it cannot determine a type.
-        types.unwrap_or_default()
-    }
-
-    fn types_of_clause(&mut self, statement: &Statement, index: usize, clause: usize) -> Vec<u32> {
-        let merge = merge_at(&statement.plan, index);
-        let Some((merge, clause)) = merge.and_then(|own| Some((own, own.clauses.get(clause)?)))
-        else {
-            return Vec::new();
-        };
-        let described = self.described_columns(statement, &merge.query);
-        // Whoever writes the rows has met the error, and has told it.
-        let types = described.and_then(|own| {
-            merging::types_of_clause(&statement.plan, clause, &own.row_description).ok()
-        });
-        types.unwrap_or_default()
+        types_of(statement, inserted, described.as_deref())
     }
 
     /// Writes what the clauses of a `MERGE` say.
@@ -116,73 +106,38 @@ impl Protected {
     ) -> Result<(), StatementError> {
         let statement = Arc::clone(&gathering.statement);
         let limits = (self.settings.context(), gathering.limits.bytes_max);
-        let runs = merging::read_merged(&statement.plan, merge, rows, limits)?;
-        let runs = runs.ok_or_else(|| gathering.too_many_bytes())?;
-        for clause in &merge.clauses {
-            // Without types the server would say that it cannot determine them.
-            merging::types_of_clause(&statement.plan, clause, &rows.row_description)?;
-        }
+        let merged = merging::read_merged(&statement.plan, merge, rows, limits)?;
+        let merged = [merged.ok_or_else(|| gathering.too_many_bytes())?];
         self.keep_columns(&statement, &merge.query, rows);
-        // The server checks each statement, also that of a clause without rows.
-        let names: Vec<Vec<u8>> = (0..merge.clauses.len())
-            .map(|clause| self.prepare(&statement, at(&gathering, clause), outputs))
-            .collect();
-        let start = outputs.to_server.len();
-        let written = self.write_runs(&gathering, (merge, &names), &runs, outputs);
-        if !matches!(written, Ok(true)) {
-            outputs.to_server.truncate(start);
-        }
-        if !written? {
-            return Err(gathering.too_many_bytes());
-        }
-        self.locks.forget();
-        self.expect_writes(runs.len(), "MERGE", None);
-        Ok(())
-    }
-
-    /// Writes the messages that write all rows. False: they would take too many bytes.
-    fn write_runs(
-        &mut self,
-        gathering: &Gathering,
-        (merge, names): (&FinisherMerge, &[Vec<u8>]),
-        runs: &[Run],
-        outputs: &mut Outputs<'_>,
-    ) -> Result<bool, StatementError> {
-        let statement = &*gathering.statement;
+        let at = ServerStatement {
+            index: gathering.index,
+            role: Role::Write,
+        };
         let bind = gathering.bind.bind();
-        let start = outputs.to_server.len();
-        // In a Query the statements have no names, and the last one was prepared last.
-        let mut parsed = names.len().saturating_sub(1);
-        for run in runs {
-            let at = at(gathering, run.clause);
-            if self.script.is_some() && parsed != run.clause {
-                let computed = self.array_types(statement, at);
-                statement.write_parse(at, b"", &computed, outputs.to_server);
-                parsed = run.clause;
-            }
-            let left = gathering.limits.bytes_max;
-            let rows = RowsToWrite {
-                statement,
-                portal: &gathering.portal,
-                rows: &run.rows,
-                bytes_max: match merge.clauses[run.clause].inserts {
-                    true => usize::MAX,
-                    false => left.saturating_sub(outputs.to_server.len() - start),
-                },
-            };
-            let context = self.settings.context();
-            if !rows.write((&bind, context), (at, &names[run.clause]), outputs)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        // Also without rows: the server checks the statement, and fires triggers of statements.
+        let name = self.prepare(&statement, at, outputs)?;
+        let write = RowsToWrite {
+            statement: &statement,
+            portal: &gathering.portal,
+            rows: &merged,
+            bytes_max: usize::MAX,
+        };
+        write.write((&bind, self.settings.context()), (at, &name), outputs)?;
+        self.locks.forget();
+        self.expect_writes(1, "MERGE", None);
+        Ok(())
     }
 }
 
-/// The statement of a clause.
-fn at(gathering: &Gathering, clause: usize) -> ServerStatement {
-    ServerStatement {
-        index: gathering.index,
-        role: Role::Clause(clause),
+/// The types of the arrays of rows, given what the finisher has said of its answer.
+fn types_of(
+    statement: &Statement,
+    rows: &InsertedRows,
+    described: Option<&Described>,
+) -> Result<Vec<u32>, StatementError> {
+    match described {
+        Some(own) => found::array_types(&statement.plan, rows, &own.row_description),
+        // The server says that it cannot determine a type.
+        None => Ok(Vec::new()),
     }
 }

@@ -34,7 +34,7 @@ impl Protected {
         self.apply_effects(&plan, index);
         let context = self.note_time();
         let inputs = inputs_of(index, &bind, &context);
-        let name = self.name_of_front(statement, index, &bind, outputs);
+        let name = self.name_of_front(statement, index, &bind, outputs)?;
         let names = (execute.portal, name.as_slice());
         let at = ServerStatement {
             index,
@@ -156,7 +156,10 @@ impl Protected {
         let (Some(_), Some(front)) = (finish_at(&statement.plan, 0), front) else {
             return false;
         };
-        self.describe_own(statement, front, outputs);
+        if let Err(failure) = self.describe_own(statement, front, outputs) {
+            self.fail(failure, outputs);
+            return true;
+        }
         let described = DescribeFinish {
             statement: Arc::clone(statement),
             formats: bind.result_formats.iter().collect(),

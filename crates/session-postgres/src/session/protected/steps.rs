@@ -50,9 +50,11 @@ impl Protected {
             }
             Some(Plan::One(_, effects)) if effects.scroll().is_some() => {
                 let kept = bind.bind();
-                let name = self.name_of_front(statement, index, &kept, outputs);
+                let named = self.name_of_front(statement, index, &kept, outputs);
                 let formats = kept.result_formats;
-                self.begin_scroll((statement, index), formats, &name, execute, outputs)
+                named.and_then(|name| {
+                    self.begin_scroll((statement, index), formats, &name, execute, outputs)
+                })
             }
             _ => {
                 let message = "this statement takes steps that are not supported";
@@ -132,7 +134,7 @@ impl Protected {
             return Ok(());
         }
         self.note_writing(modify, row.as_ref());
-        let name = self.name_of_front(statement, index, &bind, outputs);
+        let name = self.name_of_front(statement, index, &bind, outputs)?;
         let read = role(Role::Read);
         let names = (execute.portal, name.as_slice());
         statement.write_bind(read, names, &inputs, &[1], outputs.to_server)?;
@@ -176,7 +178,7 @@ impl Protected {
         let current = modify.current.iter().copied().zip(known);
         let computed =
             computation.compute(&plan.loaded, current, FormatCode::BINARY, inputs.context)?;
-        let name = self.prepare(statement, at, outputs);
+        let name = self.prepare(statement, at, outputs)?;
         let inputs = inputs.of_row(&computed, &[]);
         let results = statement.result_formats(at, bind.result_formats);
         let shape = Shape::of_portal(plan, at, bind.result_formats);
@@ -199,19 +201,25 @@ impl Protected {
 
     /// The name of the server's first statement for a statement of the client. The client may have
     /// reused its name since Bind.
+    ///
+    /// # Errors
+    /// As those of [`Self::prepare`].
     pub(super) fn name_of_front(
         &mut self,
         statement: &Arc<Statement>,
         index: usize,
         bind: &Bind<'_>,
         outputs: &mut Outputs<'_>,
-    ) -> Vec<u8> {
+    ) -> Result<Vec<u8>, StatementError> {
         let known = self.statements.get(bind.statement);
         if self.script.is_none() && known.is_some_and(|known| Arc::ptr_eq(known, statement)) {
-            return bind.statement.to_vec();
+            return Ok(bind.statement.to_vec());
         }
         let front = statement.plan.front(index);
-        front.map_or_else(Vec::new, |front| self.prepare(statement, front, outputs))
+        match front {
+            None => Ok(Vec::new()),
+            Some(front) => self.prepare(statement, front, outputs),
+        }
     }
 
     fn end_modify(
@@ -244,7 +252,7 @@ impl Protected {
         let bind = step.bind.bind();
         let shape = Shape::of_portal(&statement.plan, at, bind.result_formats);
         if left > 0 || self.script.is_some() {
-            let name = self.prepare(&statement, at, outputs);
+            let name = self.prepare(&statement, at, outputs)?;
             self.describe_of_script(&statement, at, &name, shape.clone(), outputs);
             let rows = RowsToWrite {
                 statement: &statement,

@@ -40,7 +40,7 @@ impl Protected {
             role: Role::Write,
         };
         let bind = kept.bind();
-        let name = self.prepare(&statement, at, outputs);
+        let name = self.prepare(&statement, at, outputs)?;
         if !portal.is_empty() {
             close_portal(&portal, outputs);
             self.answers.push(Expected::Unseen(Unseen::Close));
@@ -164,7 +164,7 @@ impl Protected {
             return Ok(());
         }
         let shape = Shape::of_portal(&statement.plan, at, bind.result_formats);
-        let name = self.prepare(&statement, at, outputs);
+        let name = self.prepare(&statement, at, outputs)?;
         let rows = RowsToWrite {
             statement: &statement,
             portal: &portal,

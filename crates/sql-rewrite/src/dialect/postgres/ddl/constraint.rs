@@ -1,8 +1,8 @@
 //! Keys, foreign keys and checks over protected columns.
 
 use sqlparser::ast::{
-    ColumnDef, ColumnOption, Expr, ForeignKeyConstraint, Ident, IndexColumn, ReferentialAction,
-    TableConstraint,
+    ColumnDef, ColumnOption, ExcludeConstraint, Expr, ForeignKeyConstraint, Ident, IndexColumn,
+    ReferentialAction, TableConstraint,
 };
 
 use super::{find, guarded, refusal, refuse_reading, subject_of};
@@ -24,9 +24,8 @@ pub(super) fn check(own: &TableConstraint, table: &Table, schema: &Schema) -> Re
         TableConstraint::Check(check) => check_expression(&check.expr, "a check", table, schema),
         // The index has been checked when it was made.
         TableConstraint::PrimaryKeyUsingIndex(_) | TableConstraint::UniqueUsingIndex(_) => Ok(()),
-        TableConstraint::Exclude(_)
-        | TableConstraint::Index(_)
-        | TableConstraint::FulltextOrSpatial(_) => {
+        TableConstraint::Exclude(own) => check_exclusion(own, table, schema),
+        TableConstraint::Index(_) | TableConstraint::FulltextOrSpatial(_) => {
             if table.is_protected() {
                 return Err(refusal(
                     &format!("protected table {}.{}", table.schema, table.name),
@@ -48,9 +47,8 @@ fn name(own: &TableConstraint) -> Option<&Ident> {
         TableConstraint::PrimaryKeyUsingIndex(key) | TableConstraint::UniqueUsingIndex(key) => {
             key.name.as_ref()
         }
-        TableConstraint::Exclude(_)
-        | TableConstraint::Index(_)
-        | TableConstraint::FulltextOrSpatial(_) => None,
+        TableConstraint::Exclude(own) => own.name.as_ref(),
+        TableConstraint::Index(_) | TableConstraint::FulltextOrSpatial(_) => None,
     }
 }
 
@@ -91,6 +89,31 @@ fn check_key(columns: &[IndexColumn], table: &Table, schema: &Schema) -> Result<
         }
     }
     Ok(())
+}
+
+/// `EXCLUDE`: the server compares values by operators, which mean nothing for ciphertext.
+fn check_exclusion(own: &ExcludeConstraint, table: &Table, schema: &Schema) -> Result<(), Refusal> {
+    for element in &own.elements {
+        let mut compared = &element.column.column.expr;
+        while let Expr::Nested(inner) = compared {
+            compared = inner;
+        }
+        match compared {
+            Expr::Identifier(name) if rule(&folded(name), table, schema).is_some() => {
+                return Err(refusal(
+                    &subject_of(table, &folded(name)),
+                    "EXCLUDE compares values by its operators, and the server has ciphertext",
+                    "Exclude by plain columns only. Where the operator is =, use UNIQUE over a \
+                     column of mode \"equality\".",
+                ));
+            }
+            Expr::Identifier(_) => {}
+            other => check_expression(other, "EXCLUDE", table, schema)?,
+        }
+    }
+    let condition = own.where_clause.iter();
+    let mut condition = condition.map(|own| check_expression(own, "EXCLUDE", table, schema));
+    condition.try_for_each(|checked| checked)
 }
 
 /// Equal values must be equal in the server.

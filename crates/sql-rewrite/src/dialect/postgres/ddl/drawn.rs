@@ -198,6 +198,7 @@ pub(super) fn refuse_added(subject: &str) -> Refusal {
         subject,
         "a column that draws its values can only be made with its table: the rows that are there \
          would need values, too",
-        "Create the table anew with the column.",
+        "Create another table with the column, and copy the rows into it (INSERT … SELECT), which \
+         draws values for them.",
     )
 }

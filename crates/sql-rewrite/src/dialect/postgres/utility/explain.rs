@@ -45,10 +45,8 @@ pub(super) fn plan(
         }
         Plan::FinisherMerge(plan) => {
             lines.push(format!("Finisher: {}", plan.query.text));
-            for (clause, number) in plan.clauses.iter().zip(1..) {
-                let written = Dialect::Postgres.with_parameters(&clause.write.template);
-                lines.push(format!("Write {number}, of all rows: {written}"));
-            }
+            let written = Dialect::Postgres.with_parameters(&plan.write.template);
+            lines.push(format!("Write of all rows: {written}"));
             (plan.query.fetch, plan.query.effects)
         }
         Plan::Pass(_) | Plan::Copy(_) => {

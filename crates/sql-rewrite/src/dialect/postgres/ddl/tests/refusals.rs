@@ -46,3 +46,26 @@ fn constraints_of_a_table_that_may_be_missing_can_be_dropped() {
         refused(statement, "before it is there");
     }
 }
+
+#[test]
+fn rows_are_excluded_by_plain_columns_only() {
+    for statement in [
+        "ALTER TABLE people ADD CONSTRAINT e EXCLUDE USING gist (name WITH =)",
+        "ALTER TABLE people ADD EXCLUDE USING gist (city WITH =, (id) WITH =)",
+        "CREATE TABLE people (id int, name varchar(40), city text, EXCLUDE USING gist (name WITH \
+         =))",
+    ] {
+        refused(statement, "EXCLUDE compares values by its operators");
+    }
+    for statement in [
+        "ALTER TABLE people ADD EXCLUDE USING gist (lower(note) WITH =)",
+        "ALTER TABLE people ADD EXCLUDE USING gist (city WITH =) WHERE (note > '')",
+        "ALTER TABLE people ADD EXCLUDE (hashtext(people::text) WITH =)",
+    ] {
+        refused(statement, "EXCLUDE over protected columns");
+    }
+    refused(
+        "ALTER TABLE people ADD CONSTRAINT strongroom_guard_1 EXCLUDE (city WITH =)",
+        "strongroom_guard",
+    );
+}
