@@ -370,6 +370,9 @@ pub struct DeclaredColumn {
     pub tail: String,
     /// Whether it gets the moment of a statement by itself.
     pub is_stamped: bool,
+    /// Its default, as a rule has it. None: it has none, or it is another expression, or the server
+    /// changes the column at each `UPDATE`.
+    pub default: Option<String>,
 }
 
 /// A key as the server declares it (MySQL).

@@ -46,6 +46,7 @@ mod finishing;
 mod listing;
 mod loading;
 mod modifying;
+mod moments;
 mod pending;
 mod preparing;
 mod question;
@@ -68,6 +69,7 @@ use finishing::Finishing;
 use listing::Listing;
 use loading::Loading;
 use modifying::Modifying;
+use moments::Moment;
 use pending::{PASSWORD_EXPIRED, Pending, is_way_out, needs_schema, password_expired};
 use preparing::Preparing;
 use question::{Answered, Question};
@@ -152,6 +154,7 @@ pub(super) struct Protected {
     work: Work,
     pending: Option<Pending>,
     told: Told,
+    moment: Moment,
     pub(super) client: OfClient,
     /// A question to the finisher that nobody has taken yet.
     request: Option<Box<FinisherRequest>>,
@@ -187,6 +190,7 @@ impl Protected {
             work: Work::Nothing,
             pending: None,
             told: Told::default(),
+            moment: Moment::default(),
             client: OfClient::default(),
             request: None,
             further: None,
@@ -292,6 +296,7 @@ impl Protected {
 
     fn begin(&mut self, pending: Pending, reach: &mut Reach<'_>) -> Result<(), Refusal> {
         self.pending = Some(pending);
+        self.moment = Moment::Unknown;
         self.advance(reach)?;
         self.answer_unsent(reach)
     }
@@ -411,6 +416,9 @@ impl Protected {
 
     fn answered(&mut self, answered: Answered, reach: &mut Reach<'_>) -> Result<(), Refusal> {
         self.work = Work::Nothing;
+        if matches!(self.moment, Moment::Asked) {
+            return self.told_moment(&answered, reach);
+        }
         let is_expired = matches!(answered, Answered::Failed(PASSWORD_EXPIRED));
         let noted = match (answered, &self.settings) {
             (Answered::Failed(UNKNOWN_COLLATION), Some(settings))

@@ -8,6 +8,7 @@
 
 pub mod bytes;
 pub(crate) mod ddl;
+pub(crate) mod defaults;
 mod duplicates;
 mod elsewhere;
 pub mod entries;

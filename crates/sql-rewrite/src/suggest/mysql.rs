@@ -179,20 +179,21 @@ impl Proposing<'_> {
                 let declared = declared.get(&(table.oid, column.number));
                 let type_name = declared.map_or("", |own| own.type_name.as_str());
                 let is_numbered = declared.is_some_and(|own| own.tail.contains("AUTO_INCREMENT"));
+                let default = declared.and_then(|own| own.default.clone());
                 let is_ruled = present.column(&table.schema, &table.name, &column.name);
                 let reason = if is_ruled.is_some() {
                     "has a rule in the configuration".to_owned()
                 } else if is_numbered {
                     "numbers rows (AUTO_INCREMENT)".to_owned()
-                } else if column.is_generated {
+                } else if column.is_generated && default.is_none() {
                     "the server computes it from other columns".to_owned()
-                } else if column.has_default {
-                    "has a default, which rules before MySQL have not".to_owned()
+                } else if column.has_default && default.is_none() {
+                    "its default is computed by the server, or it has ON UPDATE".to_owned()
                 } else if let Some(reason) = self.seen_by(&table.schema, &table.name, &column.name)
                 {
                     reason
                 } else if let Some(logical) = logical_of(type_name) {
-                    let mut rule = rule(logical, None, BTreeMap::new());
+                    let mut rule = rule(logical, default, BTreeMap::new());
                     let collation = declared.and_then(|own| own.collation.as_deref());
                     let is_binary = collation.is_some_and(|own| own.ends_with("_bin"));
                     rule.collation = (logical.is_text() && is_binary).then(|| "binary".to_owned());

@@ -140,7 +140,14 @@ impl Protected {
                 false => self.pass(pending, Passing::default(), reach),
             };
         }
-        match self.decide(text) {
+        let decided = match self.decide(text) {
+            Ok(Decision::Planned(plan)) => match self.at_moment(plan, pending, reach) {
+                Some(plan) => Ok(Decision::Planned(plan)),
+                None => return,
+            },
+            decided => decided,
+        };
+        match decided {
             Err(error) => match self.first_of_several(text, reach) {
                 Some((first, rest)) => {
                     self.rest = Some((rest, pending.sequence));
@@ -402,6 +409,10 @@ impl Protected {
             }
             Kind::Planned(plan, _) | Kind::Filled(plan) => Arc::clone(plan),
         };
+        let Some(plan) = self.at_moment(plan, pending, reach) else {
+            return Ok(());
+        };
+        let prepared = self.statements.find(number)?;
         let Some(settings) = &self.settings else {
             return Ok(());
         };

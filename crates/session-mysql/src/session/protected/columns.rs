@@ -113,6 +113,9 @@ pub(super) fn shown<'a>(
         ));
     }
     let mut kept = column.flags & !(flag::BLOB | flag::BINARY);
+    if own.default.is_some() {
+        kept &= !flag::NO_DEFAULT_VALUE;
+    }
     let mut original_name = column.original_name;
     if schema.is_member(id) {
         original_name = own.column.as_bytes();

@@ -163,6 +163,13 @@ impl Describing {
                     if let (true, Some(collation)) = (is_full, collation) {
                         shown[2] = Some(Cow::Borrowed(collation.as_bytes()));
                     }
+                    if let Some((default, extra)) = self.described.shown_default(name) {
+                        let place = if is_full { 5 } else { 4 };
+                        shown[place] = Some(Cow::Borrowed(default.as_bytes()));
+                        if let Some(extra) = extra {
+                            shown[place + 1] = Some(Cow::Borrowed(extra.as_bytes()));
+                        }
+                    }
                     if let Some(null) = self.described.shown_null(name) {
                         let place = if is_full { 3 } else { 2 };
                         shown[place] = Some(Cow::Borrowed(null.as_bytes()));

@@ -42,6 +42,15 @@ impl Pending {
         }
     }
 
+    /// The same, to be carried out anew.
+    pub(super) fn again(&self) -> Self {
+        Self {
+            payload: self.payload.clone(),
+            remaining: self.remaining.clone(),
+            ..*self
+        }
+    }
+
     pub(super) fn command(&self) -> Result<Command<'_>, Malformed> {
         match &self.remaining {
             Some(own) => Ok(Command::Query(own.rest())),

@@ -7,10 +7,10 @@ use sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
 use sqlparser::ast::{
     CharacterLength, ColumnDef, ColumnOption, CreateTable, CreateTableOptions, DataType,
     ExactNumberInfo, Expr, ForeignKeyConstraint, Ident, IndexColumn, ObjectType, SqlOption,
-    Statement, TableConstraint, UnaryOperator, Value,
+    Statement, TableConstraint, UnaryOperator,
 };
 
-use super::{MySql, names, schema::physical_type};
+use super::{MySql, defaults, names, schema::physical_type};
 use crate::{Effects, Mode, Piece, Plan, ProtectedColumn, Refusal, Schema, Template, Translated};
 use sql_plan::{refuse, unsupported};
 
@@ -79,6 +79,7 @@ fn of_create(create: &CreateTable, schema: &Schema, own: MySql) -> Result<Plan, 
                 rule.column
             )));
         };
+        defaults::check(column, rule)?;
         seal(column, rule, schema)?;
         grouped.place(column, rule, schema)?;
     }
@@ -233,7 +234,8 @@ fn seal(column: &mut ColumnDef, rule: &ProtectedColumn, schema: &Schema) -> Resu
     for option in &column.options {
         match &option.option {
             ColumnOption::Null | ColumnOption::NotNull | ColumnOption::Comment(_) => {}
-            ColumnOption::Default(Expr::Value(value)) if value.value == Value::Null => {}
+            // What it is was checked.
+            ColumnOption::Default(_) => {}
             ColumnOption::Unique(_) | ColumnOption::PrimaryKey(_) => check_key(rule)?,
             _ => {
                 return Err(refuse(format!(
@@ -244,6 +246,7 @@ fn seal(column: &mut ColumnDef, rule: &ProtectedColumn, schema: &Schema) -> Resu
             }
         }
     }
+    defaults::take_out(column);
     column.data_type = match column.data_type {
         DataType::LongText | DataType::LongBlob => DataType::LongBlob,
         _ => physical_type(rule.layout()).data_type(),

@@ -63,6 +63,12 @@ fn check_constant(
         Source::Parameter(_) | Source::Literal(Literal::Null) => return Ok(()),
         // What the proxy computes, and what the server has given.
         Source::Computed(_) | Source::Locator(_) => return Ok(()),
+        // The session reads it before it sends the statement.
+        Source::Literal(Literal::TransactionTime)
+            if purpose == Purpose::Store && is_of_moments(column.logical) =>
+        {
+            return Ok(());
+        }
         Source::Literal(Literal::Number(digits)) => Given::Number(digits),
         Source::Literal(Literal::Text(text)) => Given::Text(text),
         Source::Literal(Literal::Bytes(bytes)) if column.logical == LogicalType::Bytes => {
@@ -83,6 +89,13 @@ fn check_constant(
         Purpose::Bound => bound(given, column.logical).map(drop),
     };
     read.map_err(|error| refusal(column, error))
+}
+
+fn is_of_moments(logical: LogicalType) -> bool {
+    matches!(
+        logical,
+        LogicalType::Timestamp(_) | LogicalType::TimestampTz(_)
+    )
 }
 
 fn refusal(column: &ProtectedColumn, error: ValueError) -> Refusal {

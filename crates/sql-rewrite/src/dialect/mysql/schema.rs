@@ -113,6 +113,7 @@ pub fn check_rules(rules: &Rules) -> Vec<SchemaError> {
         };
         for (column, rule) in columns {
             let is_small = is_name(column) && *column == column.to_ascii_lowercase();
+            let of_default;
             let problem = if !name.contains('.') {
                 "needs the database before the table, as [columns.\"shop.person\".mail]"
             } else if !is_name(database) || !is_name(table) || !is_small {
@@ -137,8 +138,9 @@ pub fn check_rules(rules: &Rules) -> Vec<SchemaError> {
                  for which letters of both cases are equal: add that to the rule, as collation = \
                  \"utf8mb4_general_ci\", or collation = \"binary\" if texts are to be equal only \
                  where their bytes are"
-            } else if rule.default.is_some() {
-                "has a default, which is not supported before MySQL yet"
+            } else if let Err(problem) = super::defaults::of_rule(rule) {
+                of_default = problem;
+                &of_default
             } else {
                 continue;
             };
@@ -208,7 +210,7 @@ fn truth(row: &[Option<String>], index: usize) -> bool {
 }
 
 /// A column for the finisher. It keeps what definitions of columns tell of.
-fn declared(row: &[Option<String>], extra: &str) -> DeclaredColumn {
+fn declared(row: &[Option<String>], extra: &str, is_mariadb: bool) -> DeclaredColumn {
     let type_name = text(row, 3);
     let mut tail = String::new();
     if !truth(row, 4) {
@@ -236,6 +238,10 @@ fn declared(row: &[Option<String>], extra: &str) -> DeclaredColumn {
         collation: Some(text(row, 7)).filter(|name| !name.is_empty()),
         tail,
         is_stamped: extra.contains("on update") || extra.contains("default_generated"),
+        default: match truth(row, 5) && !extra.contains("on update") {
+            true => super::defaults::of_server(&text(row, 9), extra, is_mariadb),
+            false => None,
+        },
     }
 }
 
@@ -319,7 +325,7 @@ impl Builder {
                 .entry(name.clone())
                 .or_insert_with(|| text(row, 8));
             table.has_column_privileges |= *may != text(row, 8);
-            let declared = declared(row, &extra);
+            let declared = declared(row, &extra, self.own.is_mariadb);
             let number = i16::try_from(table.columns.len() + 1).unwrap_or(i16::MAX);
             let columns = &mut self.schema.catalogue.finisher.declared_columns;
             columns.insert((table.oid, number), declared);
@@ -472,7 +478,7 @@ impl Builder {
             },
             domain: rule.domain.clone().unwrap_or_else(own_domain),
             form,
-            default: None,
+            default: super::defaults::of_rule(rule).ok().flatten(),
             draws: None,
             not_null: form.group.map_or(not_null, |_| rule.not_null),
             checks: ColumnChecks::default(),
@@ -516,7 +522,7 @@ impl Builder {
         if known.has_default || known.is_generated {
             return Some(
                 "has a default or is computed in the server, so values would be stored in clear: \
-                 remove the default"
+                 remove the default there, and write it into the rule"
                     .to_owned(),
             );
         }
