@@ -446,7 +446,9 @@ impl Protected {
                 Err(StatementError::rules(message))
             }
             (Answered::Rows(answer, number), None) => {
-                Settings::read(&answer, number).map(|settings| self.settings = Some(settings))
+                let has_zone = self.view.has_zone();
+                let read = Settings::read(&answer, number, has_zone);
+                read.map(|settings| self.settings = Some(settings))
             }
             (Answered::Rows(answer, _), Some(settings)) => self.view.answered(answer, settings),
         };

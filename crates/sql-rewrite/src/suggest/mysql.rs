@@ -136,12 +136,15 @@ fn logical_of(type_name: &str) -> Option<LogicalType> {
             let precision = u16::try_from(*precision).ok()?;
             LogicalType::Numeric(Some((precision, u16::try_from(*scale).ok()?)))
         }
+        ("float", []) => LogicalType::Real,
         ("double", []) => LogicalType::Double,
         ("char", [letters]) => LogicalType::Char(*letters),
         ("varchar", [letters]) => LogicalType::Varchar(Some(*letters)),
         ("text" | "longtext", _) => LogicalType::Text,
         ("blob" | "longblob", _) => LogicalType::Bytes,
         ("date", _) => LogicalType::Date,
+        ("timestamp", []) => LogicalType::TimestampTz(Some(0)),
+        ("timestamp", [digits]) => LogicalType::TimestampTz(Some(u8::try_from(*digits).ok()?)),
         ("datetime", []) => LogicalType::Timestamp(Some(0)),
         ("datetime", [digits]) => LogicalType::Timestamp(Some(u8::try_from(*digits).ok()?)),
         _ => return None,

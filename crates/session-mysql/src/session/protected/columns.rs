@@ -2,7 +2,7 @@
 
 use column_value::{LogicalType, WholeType};
 use session_core::{Fault, StatementError};
-use sql_plan::{ColumnId, Output, OutputKind};
+use sql_plan::{ColumnId, Literal, Output, OutputKind};
 use sql_rewrite::{Dialect, ProtectedColumn, Schema};
 use sqlstate::SqlState;
 use wire_mysql::column::{BINARY, Column, flag};
@@ -62,13 +62,14 @@ pub(super) fn default_of(logical: LogicalType) -> String {
         | LogicalType::Integer
         | LogicalType::BigInt
         | LogicalType::Whole(_)
+        | LogicalType::Real
         | LogicalType::Double => "0".to_owned(),
         LogicalType::Numeric(limits) => {
             let scale = limits.map_or(0, |(_, scale)| scale);
             with_digits("0", scale.into())
         }
         LogicalType::Date => "0000-00-00".to_owned(),
-        LogicalType::Timestamp(digits) => {
+        LogicalType::Timestamp(digits) | LogicalType::TimestampTz(digits) => {
             with_digits("0000-00-00 00:00:00", digits.unwrap_or_default().into())
         }
         _ => String::new(),
@@ -123,11 +124,15 @@ pub(super) fn shown<'a>(
             kept &= !(flag::NOT_NULL | flag::NO_DEFAULT_VALUE);
         }
     }
-    let mut form = form(own.logical, results);
+    let mut form = form(own.logical, results).of_server(own.logical, schema);
+    if own.default == Some(Literal::TransactionTime) && form.kind == FieldType::TIMESTAMP {
+        form.flags |= flag::TIMESTAMP;
+    }
     if schema.is_long(id) {
         form.length = u32::MAX;
     }
     if is_computed {
+        form.flags &= !flag::TIMESTAMP;
         form = form.of_function(own.logical, schema, results);
     }
     if schema.catalogue.binary_texts.contains(&id) {
@@ -151,7 +156,8 @@ pub(super) fn computed<'a>(
     results: Results,
     not_null: bool,
 ) -> Column<'a> {
-    let form = form(logical, results).of_function(logical, schema, results);
+    let form = form(logical, results).of_server(logical, schema);
+    let form = form.of_function(logical, schema, results);
     let length = match (logical, not_null) {
         // A count.
         (LogicalType::BigInt, true) => 21,
@@ -173,6 +179,21 @@ pub(super) fn computed<'a>(
 }
 
 impl Form {
+    /// With what one of the products alone says.
+    fn of_server(self, logical: LogicalType, schema: &Schema) -> Self {
+        let is_mariadb = matches!(schema.dialect, Dialect::MySql(own) if own.is_mariadb);
+        let is_zoned = matches!(logical, LogicalType::TimestampTz(_));
+        Self {
+            flags: self.flags
+                | if is_zoned && is_mariadb {
+                    flag::UNSIGNED
+                } else {
+                    0
+                },
+            ..self
+        }
+    }
+
     /// What the server says of `MIN`, `MAX` or `SUM` instead of a column.
     fn of_function(self, logical: LogicalType, schema: &Schema, results: Results) -> Self {
         let is_mariadb = matches!(schema.dialect, Dialect::MySql(own) if own.is_mariadb);
@@ -280,16 +301,24 @@ fn form(logical: LogicalType, results: Results) -> Form {
             }
         }
         LogicalType::Date => moment(FieldType::DATE, 10, 0),
-        LogicalType::Timestamp(digits) => {
+        LogicalType::Timestamp(digits) | LogicalType::TimestampTz(digits) => {
             let digits = digits.unwrap_or(0);
             let part = if digits > 0 { u32::from(digits) + 1 } else { 0 };
-            moment(FieldType::DATETIME, 19 + part, digits)
+            let kind = match logical {
+                LogicalType::TimestampTz(_) => FieldType::TIMESTAMP,
+                _ => FieldType::DATETIME,
+            };
+            moment(kind, 19 + part, digits)
         }
         LogicalType::Varchar(letters) => {
             let letters = letters.unwrap_or(u32::from(u16::MAX));
             text(FieldType::VAR_STRING, letters * results.letter_size(), 0)
         }
         LogicalType::Char(letters) => text(FieldType::STRING, letters * results.letter_size(), 0),
+        LogicalType::Real => Form {
+            decimals: 31,
+            ..number(FieldType::FLOAT, 12)
+        },
         LogicalType::Double => Form {
             // No fixed number of digits.
             decimals: 31,

@@ -7,7 +7,7 @@ use sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
 use sqlparser::ast::{
     CharacterLength, ColumnDef, ColumnOption, CreateTable, CreateTableOptions, DataType,
     ExactNumberInfo, Expr, ForeignKeyConstraint, Ident, IndexColumn, ObjectType, SqlOption,
-    Statement, TableConstraint, UnaryOperator,
+    Statement, TableConstraint, TimezoneInfo, UnaryOperator,
 };
 
 use super::{MySql, defaults, names, schema::physical_type};
@@ -230,6 +230,9 @@ fn seal(column: &mut ColumnDef, rule: &ProtectedColumn, schema: &Schema) -> Resu
             super::schema::type_name(rule.logical)
         ))
         .with_hint("Declare the column with the type of the rule."));
+    }
+    if matches!(rule.logical, LogicalType::TimestampTz(_)) && super::zone::offset(schema).is_err() {
+        return Err(unsupported(super::zone::NO_OFFSET));
     }
     for option in &column.options {
         match &option.option {
@@ -500,12 +503,19 @@ fn logical(declared: &DataType) -> Option<LogicalType> {
         DataType::Char(Some(CharacterLength::IntegerLength { length, unit: None })) => {
             LogicalType::Char(u32::try_from(*length).ok()?)
         }
+        DataType::Float(ExactNumberInfo::None | ExactNumberInfo::Precision(..=24)) => {
+            LogicalType::Real
+        }
+        DataType::Float(ExactNumberInfo::Precision(25..=53)) => LogicalType::Double,
         DataType::Double(ExactNumberInfo::None) | DataType::DoublePrecision => LogicalType::Double,
         DataType::Text | DataType::LongText => LogicalType::Text,
         DataType::Blob(None) | DataType::LongBlob => LogicalType::Bytes,
         DataType::Date => LogicalType::Date,
         DataType::Datetime(digits) => {
             LogicalType::Timestamp(Some(u8::try_from(digits.unwrap_or(0)).ok()?))
+        }
+        DataType::Timestamp(digits, TimezoneInfo::None) => {
+            LogicalType::TimestampTz(Some(u8::try_from(digits.unwrap_or(0)).ok()?))
         }
         DataType::Decimal(limits) | DataType::Numeric(limits) => {
             let (precision, scale) = match limits {

@@ -30,11 +30,12 @@ pub(super) fn of_rule(rule: &ColumnRule) -> Result<Option<Literal>, String> {
 /// A default as a rule or the DDL writes it. None: NULL.
 fn read(text: &str, logical: LogicalType) -> Result<Option<Literal>, String> {
     let other = |what: &str| Err(format!("has a default {what}"));
-    if matches!(logical, LogicalType::Text | LogicalType::Bytes) {
-        return other("on a column without a length: remove it, or use varchar(n)");
-    }
+    let has_length = !matches!(logical, LogicalType::Text | LogicalType::Bytes);
     let literal = match parse_default(text, logical)? {
         Literal::Null => return Ok(None),
+        _ if !has_length => {
+            return other("on a column without a length: remove it, or use varchar(n)");
+        }
         Literal::Boolean(truth) => Literal::Number(u8::from(truth).to_string()),
         Literal::TransactionTime => {
             return match is_moment_of(text, logical) {
@@ -73,7 +74,9 @@ fn value(literal: &Literal, logical: LogicalType) -> Option<Value> {
         Literal::Text(text) => Given::Text(text),
         _ => return None,
     };
-    let value = stored(given, logical).ok()?;
+    // What a moment with a zone means depends on the session.
+    let has_zone = matches!(logical, LogicalType::TimestampTz(_));
+    let value = stored(given, logical).ok().filter(|_| !has_zone)?;
     let is_exact = logical.is_whole() || matches!(logical, LogicalType::Numeric(_));
     match is_exact && matched(given, logical).ok()?.as_ref() != Some(&value) {
         true => None,

@@ -243,8 +243,9 @@ fn declared(
             number("NUMERIC_PRECISION", precision.into());
             number("NUMERIC_SCALE", scale.into());
         }
+        LogicalType::Real => number("NUMERIC_PRECISION", 12),
         LogicalType::Double => number("NUMERIC_PRECISION", 22),
-        LogicalType::Timestamp(digits) => {
+        LogicalType::Timestamp(digits) | LogicalType::TimestampTz(digits) => {
             number("DATETIME_PRECISION", digits.unwrap_or(0).into());
         }
         LogicalType::Char(_) | LogicalType::Varchar(_) | LogicalType::Text => {

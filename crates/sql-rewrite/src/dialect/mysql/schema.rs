@@ -10,6 +10,7 @@ use std::collections::HashMap;
 
 use column_codec::{Layout, TOKEN_PREFIX_SIZE};
 use column_value::LogicalType;
+use semantics_mysql::{Fractions, Terms};
 use sqlparser::ast::{BinaryLength, DataType};
 
 use super::MySql;
@@ -59,7 +60,10 @@ fn has_order(logical: LogicalType) -> bool {
     logical.is_whole()
         || matches!(
             logical,
-            LogicalType::Date | LogicalType::Timestamp(_) | LogicalType::Numeric(Some((..=18, _)))
+            LogicalType::Date
+                | LogicalType::Timestamp(_)
+                | LogicalType::TimestampTz(_)
+                | LogicalType::Numeric(Some((..=18, _)))
         )
 }
 
@@ -93,11 +97,17 @@ impl Schema {
         protected.any(|column| column.form.tokens.is_some())
     }
 
-    /// The longest text or bytes of a protected column without a length of its own, in bytes.
-    pub fn text_size_max(&self, id: ColumnId) -> usize {
-        match self.is_long(id) {
-            true => semantics_mysql::LONG_SIZE_MAX,
-            false => semantics_mysql::TEXT_SIZE_MAX,
+    /// What decides about a value that a protected column stores, beside its type.
+    pub fn terms(&self, id: ColumnId) -> Terms {
+        Terms {
+            size_max: match self.is_long(id) {
+                true => semantics_mysql::LONG_SIZE_MAX,
+                false => semantics_mysql::TEXT_SIZE_MAX,
+            },
+            fractions: match self.dialect {
+                Dialect::MySql(own) if own.rounds_seconds => Fractions::Rounded,
+                _ => Fractions::Cut,
+            },
         }
     }
 }
@@ -122,12 +132,15 @@ pub fn check_rules(rules: &Rules) -> Vec<SchemaError> {
             } else if semantics_mysql::name_of_type(rule.logical).is_none() {
                 "has a type that is not supported before MySQL yet: those are tinyint, tinyint(1) \
                  (BOOLEAN there), smallint, mediumint, integer and bigint, also unsigned, \
-                 numeric(p,s) up to 38 digits, double precision, char(n), varchar(n), text, \
-                 bytea (BLOB there), date and timestamp(n) (DATETIME(n) there)"
+                 numeric(p,s) up to 38 digits, real (FLOAT there), double precision, char(n), varchar(n), text, \
+                 bytea (BLOB there), date, timestamp(n) (DATETIME(n) there) and timestamptz(n) \
+                 (TIMESTAMP(n) there)"
             } else if rule.mode == Mode::Order && !has_order(rule.logical) {
                 "has mode order, which is not supported for its type before MySQL: use equality \
                  or random"
-            } else if rule.mode == Mode::Equality && rule.logical == LogicalType::Double {
+            } else if rule.mode == Mode::Equality
+                && matches!(rule.logical, LogicalType::Real | LogicalType::Double)
+            {
                 "has mode equality on a floating number, which is not supported before MySQL: use \
                  numeric(p,s), or mode random"
             } else if rule.mode == Mode::Equality

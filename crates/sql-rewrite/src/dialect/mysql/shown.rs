@@ -394,10 +394,15 @@ impl Described {
         } else if let (Some(collation), false) = (collation, self.own.is_mariadb) {
             line.extend_from_slice(format!(" COLLATE {collation}").as_bytes());
         }
+        // Without a word it was NOT NULL once.
+        let is_null = !own.not_null.unwrap_or(rest.starts_with(b" NOT NULL"));
+        if own.type_text.starts_with("timestamp") && is_null {
+            line.extend_from_slice(b" NULL");
+        }
         let said = [&b" NOT NULL"[..], b" DEFAULT NULL"];
         let said = said.iter().find(|said| rest.starts_with(said));
         if let Some(default) = &own.default {
-            if own.not_null.unwrap_or(rest.starts_with(b" NOT NULL")) {
+            if !is_null {
                 line.extend_from_slice(b" NOT NULL");
             }
             line.extend_from_slice(format!(" DEFAULT {}", default.in_create(self.own)).as_bytes());
