@@ -125,6 +125,7 @@ fn logical_of(type_name: &str) -> Option<LogicalType> {
         let is_known = numbers.len() < 2 && (word, numbers.as_slice()) != ("tinyint", &[1]);
         return whole.filter(|own: &LogicalType| is_known && own.is_unsigned());
     }
+    let digits = u8::try_from(numbers.first().copied().unwrap_or(0)).ok();
     let logical = match (word, numbers.as_slice()) {
         ("tinyint", [1]) => LogicalType::Whole(WholeType::Flag),
         ("tinyint", _) => LogicalType::Whole(WholeType::Tiny),
@@ -143,10 +144,8 @@ fn logical_of(type_name: &str) -> Option<LogicalType> {
         ("text" | "longtext", _) => LogicalType::Text,
         ("blob" | "longblob", _) => LogicalType::Bytes,
         ("date", _) => LogicalType::Date,
-        ("timestamp", []) => LogicalType::TimestampTz(Some(0)),
-        ("timestamp", [digits]) => LogicalType::TimestampTz(Some(u8::try_from(*digits).ok()?)),
-        ("datetime", []) => LogicalType::Timestamp(Some(0)),
-        ("datetime", [digits]) => LogicalType::Timestamp(Some(u8::try_from(*digits).ok()?)),
+        ("timestamp", _) => LogicalType::TimestampTz(Some(digits?)),
+        ("datetime", _) => LogicalType::Timestamp(Some(digits?)),
         _ => return None,
     };
     semantics_mysql::name_of_type(logical).map(|_| logical)
@@ -173,11 +172,9 @@ impl Proposing<'_> {
             if table.kind != RelationKind::Table || table.columns.is_empty() {
                 continue;
             }
+            let title = format!("{}.{}", table.schema, table.name);
             for column in &table.columns {
-                let place = (
-                    format!("{}.{}", table.schema, table.name),
-                    column.name.clone(),
-                );
+                let place = (title.clone(), column.name.clone());
                 self.places.push(place.clone());
                 let declared = declared.get(&(table.oid, column.number));
                 let type_name = declared.map_or("", |own| own.type_name.as_str());

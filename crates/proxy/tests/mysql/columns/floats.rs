@@ -17,7 +17,8 @@ c = { type = \"double precision\" }
 ";
 
 const TABLES: [&str; 1] = [
-    "CREATE TABLE share (id INT PRIMARY KEY, a FLOAT, b FLOAT(20) NOT NULL DEFAULT 0.1, c FLOAT(30))",
+    "CREATE TABLE share (id INT PRIMARY KEY, a FLOAT, b FLOAT(20) NOT NULL DEFAULT 0.1, c \
+     FLOAT(30))",
 ];
 
 /// As they stand in a statement.

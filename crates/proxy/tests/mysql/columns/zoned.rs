@@ -14,7 +14,8 @@ file = \"columns.key\"
 a = { type = \"timestamptz(0)\", mode = \"equality\" }
 b = { type = \"timestamptz(3)\", mode = \"order\" }
 c = { type = \"timestamptz(6)\", default = \"CURRENT_TIMESTAMP(6)\" }
-d = { type = \"timestamptz(0)\", mode = \"equality\", equality = \"compact\", default = \"CURRENT_TIMESTAMP\" }
+d = { type = \"timestamptz(0)\", mode = \"equality\", equality = \"compact\", \
+default = \"CURRENT_TIMESTAMP\" }
 e = { type = \"timestamp(0)\", default = \"CURRENT_TIMESTAMP\" }
 [columns.\"shop.pair\"]
 x = { type = \"timestamptz(0)\", group = \"g\", default = \"CURRENT_TIMESTAMP\" }
@@ -257,11 +258,13 @@ fn a_finisher_computes_with_moments() {
     for zone in ["+02:00", "-03:00"] {
         same(&mut lab, &format!("SET time_zone = '{zone}'"), vec![]);
         for text in [
-            "SELECT id, HOUR(a) AS h, UNIX_TIMESTAMP(c) AS u FROM event WHERE a > '2000-01-01' ORDER \
+            "SELECT id, HOUR(a) AS h, UNIX_TIMESTAMP(c) AS u FROM event WHERE a > '2000-01-01' \
+             ORDER BY id",
+            "SELECT id, DATE_ADD(b, INTERVAL 1 DAY) AS t FROM event WHERE YEAR(b) = 2024 ORDER \
              BY id",
-            "SELECT id, DATE_ADD(b, INTERVAL 1 DAY) AS t FROM event WHERE YEAR(b) = 2024 ORDER BY id",
             "SELECT a, COUNT(*) AS n FROM event GROUP BY a ORDER BY a",
-            "UPDATE event SET c = DATE_ADD(c, INTERVAL 1 HOUR), b = a WHERE HOUR(a) < 20 AND id < 9",
+            "UPDATE event SET c = DATE_ADD(c, INTERVAL 1 HOUR), b = a WHERE HOUR(a) < 20 AND id \
+             < 9",
             "INSERT INTO event (id, a, c) SELECT id + 100, DATE_SUB(a, INTERVAL 1 MINUTE), c FROM \
              event WHERE id < 4 ORDER BY id",
             "SELECT * FROM event ORDER BY id",

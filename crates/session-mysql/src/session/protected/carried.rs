@@ -442,6 +442,21 @@ impl Protected {
             self.take_steps((plan, Some(bindings)), pending.sequence, reach);
             return Ok(());
         }
+        self.send_execution((plan, bindings), number, pending, reach)
+    }
+
+    /// Sends the execution of a statement that the server has for a plan.
+    fn send_execution(
+        &mut self,
+        (plan, bindings): (Arc<TextPlan>, Bindings),
+        number: u32,
+        pending: &Pending,
+        reach: &mut Reach<'_>,
+    ) -> Result<(), Refusal> {
+        let Some(settings) = &self.settings else {
+            return Ok(());
+        };
+        let prepared = self.statements.find(number)?;
         let (Kind::Planned(_, slots), Some(own)) = (&prepared.kind, translated(&plan)) else {
             return Ok(());
         };

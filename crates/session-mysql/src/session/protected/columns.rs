@@ -263,6 +263,30 @@ fn whole_form(whole: WholeType) -> Form {
     }
 }
 
+/// What the server says of dates and moments, by how many digits of a second they have.
+fn moment_form(kind: FieldType, digits: u8) -> Form {
+    let length = if kind == FieldType::DATE { 10 } else { 19 };
+    let part = if digits > 0 { u32::from(digits) + 1 } else { 0 };
+    Form {
+        kind,
+        length: length + part,
+        character_set: BINARY,
+        flags: flag::BINARY,
+        decimals: digits,
+    }
+}
+
+/// What the server says of floating-point numbers, which have no fixed number of digits.
+fn float_form(kind: FieldType, length: u32) -> Form {
+    Form {
+        kind,
+        length,
+        character_set: BINARY,
+        flags: 0,
+        decimals: 31,
+    }
+}
+
 /// What the server says of a plain column of a type.
 fn form(logical: LogicalType, results: Results) -> Form {
     let number = |kind, length| Form {
@@ -279,13 +303,6 @@ fn form(logical: LogicalType, results: Results) -> Form {
         flags,
         decimals: 0,
     };
-    let moment = |kind, length, decimals| Form {
-        kind,
-        length,
-        character_set: BINARY,
-        flags: flag::BINARY,
-        decimals,
-    };
     match logical {
         LogicalType::SmallInt => number(FieldType::SHORT, 6),
         LogicalType::Integer => number(FieldType::LONG, 11),
@@ -300,30 +317,16 @@ fn form(logical: LogicalType, results: Results) -> Form {
                 ..number(FieldType::NEWDECIMAL, u32::from(precision) + 1 + point)
             }
         }
-        LogicalType::Date => moment(FieldType::DATE, 10, 0),
-        LogicalType::Timestamp(digits) | LogicalType::TimestampTz(digits) => {
-            let digits = digits.unwrap_or(0);
-            let part = if digits > 0 { u32::from(digits) + 1 } else { 0 };
-            let kind = match logical {
-                LogicalType::TimestampTz(_) => FieldType::TIMESTAMP,
-                _ => FieldType::DATETIME,
-            };
-            moment(kind, 19 + part, digits)
-        }
+        LogicalType::Date => moment_form(FieldType::DATE, 0),
+        LogicalType::Timestamp(digits) => moment_form(FieldType::DATETIME, digits.unwrap_or(0)),
+        LogicalType::TimestampTz(digits) => moment_form(FieldType::TIMESTAMP, digits.unwrap_or(0)),
         LogicalType::Varchar(letters) => {
             let letters = letters.unwrap_or(u32::from(u16::MAX));
             text(FieldType::VAR_STRING, letters * results.letter_size(), 0)
         }
         LogicalType::Char(letters) => text(FieldType::STRING, letters * results.letter_size(), 0),
-        LogicalType::Real => Form {
-            decimals: 31,
-            ..number(FieldType::FLOAT, 12)
-        },
-        LogicalType::Double => Form {
-            // No fixed number of digits.
-            decimals: 31,
-            ..number(FieldType::DOUBLE, 22)
-        },
+        LogicalType::Real => float_form(FieldType::FLOAT, 12),
+        LogicalType::Double => float_form(FieldType::DOUBLE, 22),
         LogicalType::Text => {
             // To convert them, the server counts bytes as letters.
             let length = match results.is_unconverted {

@@ -1,6 +1,6 @@
-//! Statements that store the moment at which they are carried out (`CURRENT_TIMESTAMP`, or a default
-//! of it). The server is asked for it before the statement is sent, so it is of the server's clock,
-//! in the session's time zone, and follows `SET timestamp`.
+//! Statements that store the moment at which they are carried out (`CURRENT_TIMESTAMP`, or a
+//! default of it). The server is asked for it before the statement is sent, so it is of the
+//! server's clock, in the session's time zone, and follows `SET timestamp`.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Defaults of protected columns: rules have them, and the proxy fills them in. The server has none,
-//! since it would store it in clear.
+//! Defaults of protected columns: rules have them, and the proxy fills them in. The server has
+//! none, since it would store it in clear.
 
 use column_value::{LogicalType, Value};
 use semantics_mysql::{Given, check_ending, matched, stored};
@@ -62,7 +62,10 @@ pub(crate) fn is_moment_of(text: &str, logical: LogicalType) -> bool {
         logical,
         LogicalType::Timestamp(Some(_)) | LogicalType::TimestampTz(Some(_))
     );
-    let digits = moment_digits(&text.trim().to_ascii_lowercase());
+    let text = text.trim().to_ascii_lowercase();
+    // PostgreSQL's alone.
+    let is_moment = is_moment && !text.starts_with("transaction");
+    let digits = moment_digits(&text);
     is_moment && digits.is_some_and(|own| Some(own.unwrap_or(0)) == logical.second_digits())
 }
 
