@@ -154,7 +154,6 @@ pub(super) struct Protected {
     work: Work,
     pending: Option<Pending>,
     told: Told,
-    moment: Moment,
     pub(super) client: OfClient,
     /// A question to the finisher that nobody has taken yet.
     request: Option<Box<FinisherRequest>>,
@@ -190,7 +189,6 @@ impl Protected {
             work: Work::Nothing,
             pending: None,
             told: Told::default(),
-            moment: Moment::default(),
             client: OfClient::default(),
             request: None,
             further: None,
@@ -278,6 +276,7 @@ impl Protected {
             remaining: None,
             sequence,
             weighings: 0,
+            moment: Moment::Unknown,
         };
         self.begin(pending, reach)
     }
@@ -296,7 +295,6 @@ impl Protected {
 
     fn begin(&mut self, pending: Pending, reach: &mut Reach<'_>) -> Result<(), Refusal> {
         self.pending = Some(pending);
-        self.moment = Moment::Unknown;
         self.advance(reach)?;
         self.answer_unsent(reach)
     }
@@ -416,8 +414,8 @@ impl Protected {
 
     fn answered(&mut self, answered: Answered, reach: &mut Reach<'_>) -> Result<(), Refusal> {
         self.work = Work::Nothing;
-        if matches!(self.moment, Moment::Asked) {
-            return self.told_moment(&answered, reach);
+        if let Some(pending) = self.pending.take_if(|own| own.moment == Moment::Asked) {
+            return self.told_moment(pending, &answered, reach);
         }
         let is_expired = matches!(answered, Answered::Failed(PASSWORD_EXPIRED));
         let noted = match (answered, &self.settings) {

@@ -7,7 +7,6 @@ use session_core::plans::TextPlan;
 use sql_plan::{Effects, Translated};
 use sql_rewrite::mysql::load::Load;
 use sql_rewrite::mysql::several::Remaining;
-use sql_rewrite::mysql::shown::Described;
 use wire_mysql::Capabilities;
 use wire_mysql::command::{Command, Fetch, kind, write_text};
 use wire_mysql::execute::Head;
@@ -472,20 +471,6 @@ impl Protected {
             }
         }
         Ok(())
-    }
-
-    /// Executes a prepared statement that shows how a table is declared.
-    fn show(&mut self, described: Described, pending: &Pending, reach: &mut Reach<'_>) {
-        /// Where a command that executes a statement has its flags.
-        const FLAGS: usize = 5;
-        let mut payload = pending.payload.clone();
-        // Rows come at once: those of a cursor would be the server's.
-        if let Some(flags) = payload.get_mut(FLAGS) {
-            *flags = 0;
-        }
-        self.send(|out| out.extend_from_slice(&payload), reach);
-        let describing = Describing::new(described, true, pending.sequence, self.size_max());
-        self.work = Work::Describing(Box::new(describing));
     }
 
     /// Waits for the rows of a query that the proxy finishes.

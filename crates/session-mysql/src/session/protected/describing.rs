@@ -14,6 +14,7 @@ use wire_mysql::value::{FieldType, Value};
 use wire_mysql::{Capabilities, Malformed};
 
 use super::super::answers::{Need, Step, need};
+use super::{Pending, Protected, Reach, Work};
 use crate::refusal::Refusal;
 
 /// The columns of an answer that is understood.
@@ -187,6 +188,22 @@ impl Describing {
             Form::Columns => width == COLUMNS_WIDTH,
             Form::FullColumns => width == FULL_COLUMNS_WIDTH,
         }
+    }
+}
+
+impl Protected {
+    /// Executes a prepared statement that shows how a table is declared.
+    pub(super) fn show(&mut self, described: Described, pending: &Pending, reach: &mut Reach<'_>) {
+        /// Where a command that executes a statement has its flags.
+        const FLAGS: usize = 5;
+        let mut payload = pending.payload.clone();
+        // Rows come at once: those of a cursor would be the server's.
+        if let Some(flags) = payload.get_mut(FLAGS) {
+            *flags = 0;
+        }
+        self.send(|out| out.extend_from_slice(&payload), reach);
+        let describing = Describing::new(described, true, pending.sequence, self.size_max());
+        self.work = Work::Describing(Box::new(describing));
     }
 }
 

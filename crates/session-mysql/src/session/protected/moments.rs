@@ -18,10 +18,9 @@ use crate::refusal::Refusal;
 const QUESTION: &str = "SELECT CURRENT_TIMESTAMP(6) LIMIT 1";
 
 /// The moment at which a command is carried out.
-#[derive(Debug, Default)]
-pub(super) enum Moment {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::session) enum Moment {
     /// No statement of the command has asked for it.
-    #[default]
     Unknown,
     /// The server is asked.
     Asked,
@@ -136,13 +135,15 @@ impl Protected {
         if !takes(&plan) {
             return Some(plan);
         }
-        if let Moment::Known(now) = &self.moment {
+        if let Moment::Known(now) = &pending.moment {
             return Some(Arc::new(at(&plan, now)));
         }
-        self.moment = Moment::Asked;
         // The question has an answer of its own.
         self.told.has_other_counts = true;
-        self.pending = Some(pending.again());
+        self.pending = Some(Pending {
+            moment: Moment::Asked,
+            ..pending.again()
+        });
         self.ask(QUESTION, reach);
         None
     }
@@ -153,6 +154,7 @@ impl Protected {
     /// The session cannot go on.
     pub(super) fn told_moment(
         &mut self,
+        pending: Pending,
         answered: &Answered,
         reach: &mut Reach<'_>,
     ) -> Result<(), Refusal> {
@@ -163,19 +165,15 @@ impl Protected {
             },
             Answered::Failed(_) => None,
         };
-        match now {
-            Some(now) => {
-                self.moment = Moment::Known(now);
-                self.advance(reach)
-            }
-            None => {
-                self.moment = Moment::Unknown;
-                let pending = self.pending.take();
-                let sequence = pending.map_or(1, |pending| pending.sequence);
-                self.refuse(&untold(), sequence, reach);
-                Ok(())
-            }
-        }
+        let Some(now) = now else {
+            self.refuse(&untold(), pending.sequence, reach);
+            return Ok(());
+        };
+        self.pending = Some(Pending {
+            moment: Moment::Known(now),
+            ..pending
+        });
+        self.advance(reach)
     }
 }
 
