@@ -102,7 +102,11 @@ pub fn double(text: &str, is_number: bool) -> Result<Value, ValueError> {
         own.is_finite() && (*own != 0.0 || digits.bytes().all(|own| matches!(own, b'0' | b'.')))
     });
     match number.filter(|_| is_plain && is_exponent) {
-        // To the server the sign is an operator, which makes no minus zero.
+        // Before a zero with an exponent, the sign makes minus zero in MySQL and not in MariaDB.
+        Some(0.0) if is_number && text.starts_with('-') && exponent.is_some() => {
+            Err(not_understood(logical))
+        }
+        // To the server the sign is an operator, which makes no minus zero of a decimal.
         Some(0.0) if is_number => Ok(Value::Float(0.0)),
         Some(number) => Ok(Value::Float(number)),
         None => Err(not_understood(logical)),

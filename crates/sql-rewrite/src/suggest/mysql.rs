@@ -583,8 +583,8 @@ mod tests {
             ("LONGTEXT", Some(LogicalType::Text)),
             ("datetime", Some(LogicalType::Timestamp(Some(0)))),
             ("datetime(6)", Some(LogicalType::Timestamp(Some(6)))),
-            ("timestamp", None),
-            ("enum('a','b')", None),
+            ("timestamp(3)", Some(LogicalType::TimestampTz(Some(3)))),
+            ("float(7,2)", None),
             ("varbinary(8)", None),
         ] {
             assert_eq!(logical_of(declared), wanted, "{declared}");
