@@ -143,7 +143,9 @@ fn rules_are_checked_without_a_server() {
 const PLAIN: &str = "CREATE DATABASE old;\n\
     CREATE TABLE old.person (id INT AUTO_INCREMENT PRIMARY KEY, number BIGINT, name VARCHAR(20), \
     code VARCHAR(9) COLLATE utf8mb4_bin, mail VARCHAR(30), born DATE, kind ENUM('a'), paid \
-    DECIMAL(10,2) DEFAULT 0, twice BIGINT AS (number * 2), age INT, UNIQUE KEY (code), KEY by_mail \
+    DECIMAL(10,2) DEFAULT 0, part FLOAT, seen TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP, city \
+    VARCHAR(9) NOT NULL DEFAULT 'it''s', moved DATETIME DEFAULT CURRENT_TIMESTAMP ON UPDATE \
+    CURRENT_TIMESTAMP, twice BIGINT AS (number * 2), age INT, UNIQUE KEY (code), KEY by_mail \
     (mail), KEY (born)) DEFAULT CHARSET utf8mb4;\n\
     CREATE TABLE old.card (pan BIGINT PRIMARY KEY, person INT, note TEXT, KEY (note(5)), FOREIGN \
     KEY (person) REFERENCES old.person (id));\n\
@@ -177,7 +179,13 @@ fn rules_are_proposed_for_tables_in_clear() {
             "# mail: is a text in key by_mail",
             "born = { type = \"date\", mode = \"equality\" } # key born",
             "# kind: has the type enum('a')",
-            "# paid: has a default",
+            "paid = { type = \"numeric(10,2)\"",
+            "0.00",
+            "part = { type = \"real\" }",
+            "seen = { type = \"timestamp(0) with time zone\"",
+            "default = \"CURRENT_TIMESTAMP\"",
+            "default = \"'it''s'\"",
+            "# moved: its default is computed by the server, or it has ON UPDATE",
             "# twice: the server computes it",
             "age = { type = \"integer\", mode = \"equality\" } # compared by =",
             "# pan: is a key that is only a number",

@@ -1,11 +1,12 @@
 //! Dates and times without a zone, of the years 1 to 9999.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use column_value::civil::{self, DAY_US, Date};
 use column_value::{LogicalType, Value, ValueError};
 
-use crate::not_understood;
+use crate::{Fractions, not_understood};
 
 /// A `DATE` of a text `2024-12-31`.
 pub fn date(text: &str) -> Result<Value, ValueError> {
@@ -14,15 +15,42 @@ pub fn date(text: &str) -> Result<Value, ValueError> {
     Ok(Value::Date(day))
 }
 
-/// A `DATETIME` of a text `2024-12-31 23:59:59.5`, with at most as many digits of a second as the
-/// column has. The time may be left out: it is midnight.
-pub fn datetime(text: &str, digits: u8) -> Result<Value, ValueError> {
+/// Behind the last moment, `9999-12-31 23:59:59.999999`.
+const END_US: i64 = 2_921_940 * DAY_US;
+/// The moments of a `TIMESTAMP`: from `1970-01-01 00:00:01` to `2038-01-19 03:14:07.999999`.
+const TIMESTAMPS_US: Range<i64> = (1 - EPOCH_S) * 1_000_000..((1 << 31) - EPOCH_S) * 1_000_000;
+/// Seconds from 1970 to 2000.
+pub const EPOCH_S: i64 = 946_684_800;
+
+/// A `DATETIME` of a text `2024-12-31 23:59:59.5`. The time may be left out: it is midnight.
+pub fn datetime(text: &str, digits: u8, fractions: Fractions) -> Result<Value, ValueError> {
     let read = || {
         let (day_text, time_text) = text.split_once(' ').unwrap_or((text, "00:00:00"));
-        Some(day(day_text)? * DAY_US + time_us(time_text, digits)?)
+        let read_us = day(day_text)? * DAY_US + time_us(time_text)?;
+        let kept_us = kept(read_us, digits, fractions)?;
+        (kept_us < END_US).then_some(kept_us)
     };
     let read = read().ok_or_else(|| not_understood(LogicalType::Timestamp(Some(digits))))?;
     Ok(Value::Timestamp(read))
+}
+
+/// A moment with as many digits of a second as a column has.
+fn kept(time_us: i64, digits: u8, fractions: Fractions) -> Option<i64> {
+    let unit_us = 10_i64.pow(6 - u32::from(digits.min(6)));
+    let rest_us = time_us.rem_euclid(unit_us);
+    let below_us = time_us - rest_us;
+    match fractions {
+        _ if rest_us == 0 => Some(time_us),
+        Fractions::Refused => None,
+        Fractions::Cut => Some(below_us),
+        Fractions::Rounded if 2 * rest_us < unit_us => Some(below_us),
+        Fractions::Rounded => Some(below_us + unit_us),
+    }
+}
+
+/// Whether a moment of UTC is one that a `TIMESTAMP` has.
+pub fn is_timestamp(value: &Value) -> bool {
+    matches!(value, Value::Timestamp(time_us) if TIMESTAMPS_US.contains(time_us))
 }
 
 /// Days since 2000-01-01.
@@ -34,13 +62,11 @@ fn day(text: &str) -> Option<i64> {
     is_day.then(|| civil::days(Date { year, month, day }))
 }
 
-fn time_us(text: &str, digits: u8) -> Option<i64> {
+fn time_us(text: &str) -> Option<i64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     let [hour, minute, second] = fields(whole, "00:00:00", ':')?;
     let is_time = hour < 24 && minute < 60 && second < 60;
-    let is_part = (1..=6).contains(&part.len())
-        && part.bytes().all(|own| own.is_ascii_digit())
-        && part.trim_end_matches('0').len() <= usize::from(digits);
+    let is_part = (1..=6).contains(&part.len()) && part.bytes().all(|own| own.is_ascii_digit());
     if !is_time || !is_part {
         return None;
     }
@@ -82,5 +108,86 @@ pub fn write_datetime(time_us: i64, digits: u8, out: &mut String) {
         let part = format!("{part_us:06}");
         let digits = usize::from(digits).min(part.len());
         write!(out, ".{}", &part[..digits]).expect("a String takes everything");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Given, in_utc, stored, text};
+
+    fn written(given: &str, digits: u8, fractions: Fractions) -> Option<String> {
+        let logical = LogicalType::Timestamp(Some(digits));
+        let value = datetime(given, digits, fractions).ok()?;
+        String::from_utf8(text(&value, logical).expect("a moment")).ok()
+    }
+
+    #[test]
+    fn digits_beyond_those_of_a_column_are_cut_or_rounded() {
+        for (given, digits, cut, rounded) in [
+            (
+                "2024-01-02 03:04:05.6",
+                0,
+                "2024-01-02 03:04:05",
+                "2024-01-02 03:04:06",
+            ),
+            (
+                "1999-12-31 23:59:59.5",
+                0,
+                "1999-12-31 23:59:59",
+                "2000-01-01 00:00:00",
+            ),
+            (
+                "1999-12-31 23:59:59.4",
+                0,
+                "1999-12-31 23:59:59",
+                "1999-12-31 23:59:59",
+            ),
+            (
+                "2024-12-31 23:59:59.9995",
+                3,
+                "2024-12-31 23:59:59.999",
+                "2025-01-01 00:00:00.000",
+            ),
+        ] {
+            assert_eq!(written(given, digits, Fractions::Cut).as_deref(), Some(cut));
+            assert_eq!(
+                written(given, digits, Fractions::Rounded).as_deref(),
+                Some(rounded)
+            );
+            assert_eq!(written(given, digits, Fractions::Refused), None);
+        }
+        let last = "9999-12-31 23:59:59.6";
+        assert_eq!(written(last, 0, Fractions::Rounded), None);
+        assert!(written(last, 0, Fractions::Cut).is_some());
+        assert_eq!(
+            written("2024-01-01 00:00:00.1234567", 6, Fractions::Cut),
+            None
+        );
+    }
+
+    #[test]
+    fn a_timestamp_has_the_moments_of_the_server() {
+        let is_stored = |local: &str, offset_s| {
+            let utc = in_utc(Given::Text(local), offset_s).ok()?;
+            stored(Given::Text(&utc), LogicalType::TimestampTz(Some(0))).ok()
+        };
+        for (local, offset_s) in [
+            ("1970-01-01 00:00:01", 0),
+            ("2038-01-19 03:14:07", 0),
+            ("2038-01-19 05:14:07", 7200),
+            ("1969-12-31 19:00:01", -18_000),
+        ] {
+            assert!(is_stored(local, offset_s).is_some(), "{local}");
+        }
+        for (local, offset_s) in [
+            ("1970-01-01 00:00:00", 0),
+            ("2038-01-19 03:14:08", 0),
+            ("1970-01-01 02:00:00", 7200),
+            ("0000-00-00 00:00:00", 0),
+            ("0001-01-01 00:00:00", 7200),
+        ] {
+            assert!(is_stored(local, offset_s).is_none(), "{local}");
+        }
     }
 }

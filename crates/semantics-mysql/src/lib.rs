@@ -47,10 +47,33 @@ pub enum Given<'a> {
     Bytes(&'a [u8]),
 }
 
+/// Digits of a second that values have at most.
+const SECOND_DIGITS: u8 = 6;
+
 /// The longest `TEXT` and `BLOB`, in bytes.
 pub const TEXT_SIZE_MAX: usize = 65_535;
 /// The longest `LONGTEXT` and `LONGBLOB`, in bytes.
 pub const LONG_SIZE_MAX: usize = u32::MAX as usize;
+
+/// What a server does with digits of a second that a column does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fractions {
+    /// It is not known.
+    Refused,
+    /// They are left out, as MariaDB does.
+    Cut,
+    /// A half is rounded up, as MySQL does.
+    Rounded,
+}
+
+/// What decides about a value that is stored, beside the type of its column.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    /// A text or bytes without a length of their own have this many bytes at most.
+    pub size_max: usize,
+    /// What becomes of digits of a second that the column does not have.
+    pub fractions: Fractions,
+}
 
 fn not_understood(logical: LogicalType) -> ValueError {
     ValueError::new(
@@ -79,18 +102,26 @@ fn too_long() -> ValueError {
 /// 22001: too long. 22003: out of range. 22P02: not read, though the server might read it. 0A000:
 /// no column of the type can be protected.
 pub fn stored(given: Given<'_>, logical: LogicalType) -> Result<Value, ValueError> {
-    stored_within(given, logical, TEXT_SIZE_MAX)
+    let terms = Terms {
+        size_max: TEXT_SIZE_MAX,
+        fractions: Fractions::Refused,
+    };
+    stored_under(given, logical, terms)
 }
 
-/// The same where a text or bytes without a length of their own have this many bytes at most.
+/// The same on terms of a server and a column.
 ///
 /// # Errors
 /// As those of [`stored`].
-pub fn stored_within(
+pub fn stored_under(
     given: Given<'_>,
     logical: LogicalType,
-    size_max: usize,
+    terms: Terms,
 ) -> Result<Value, ValueError> {
+    let Terms {
+        size_max,
+        fractions,
+    } = terms;
     match logical {
         LogicalType::SmallInt
         | LogicalType::Integer
@@ -106,6 +137,10 @@ pub fn stored_within(
         LogicalType::Double => {
             let is_number = matches!(given, Given::Number(_));
             number::double(digits(given, logical)?, is_number)
+        }
+        LogicalType::Real => {
+            let is_number = matches!(given, Given::Number(_));
+            number::float(digits(given, logical)?, is_number)
         }
         LogicalType::Varchar(Some(letters)) => varchar(text_of(given, logical)?, letters),
         // Blanks at the end are no part of it.
@@ -132,10 +167,33 @@ pub fn stored_within(
         }
         LogicalType::Date => datetime::date(text_of(given, logical)?),
         LogicalType::Timestamp(Some(digits)) => {
-            datetime::datetime(text_of(given, logical)?, digits)
+            datetime::datetime(text_of(given, logical)?, digits, fractions)
+        }
+        LogicalType::TimestampTz(Some(digits)) => {
+            let value = datetime::datetime(text_of(given, logical)?, digits, fractions)?;
+            match datetime::is_timestamp(&value) {
+                true => Ok(value),
+                false => Err(not_understood(logical)),
+            }
         }
         _ => Err(not_supported(logical)),
     }
+}
+
+/// The moment of UTC, as a text, that a text means in a time zone of a fixed offset.
+///
+/// # Errors
+/// 22P02: it is not read.
+pub fn in_utc(given: Given<'_>, offset_s: i32) -> Result<String, ValueError> {
+    let logical = LogicalType::TimestampTz(Some(SECOND_DIGITS));
+    let value = datetime::datetime(text_of(given, logical)?, SECOND_DIGITS, Fractions::Refused)?;
+    let Value::Timestamp(time_us) = value else {
+        return Err(not_understood(logical));
+    };
+    let mut text = String::new();
+    let time_us = time_us - i64::from(offset_s) * 1_000_000;
+    datetime::write_datetime(time_us, SECOND_DIGITS, &mut text);
+    Ok(text)
 }
 
 /// The value that is equal to a constant in a column of a type; None: no value of the column is.
@@ -160,6 +218,10 @@ pub fn matched(given: Given<'_>, logical: LogicalType) -> Result<Option<Value>, 
             Ok(exact.and_then(|exact| number::decimal(&exact, limits).ok()))
         }
         LogicalType::Date | LogicalType::Timestamp(Some(_)) => stored(given, logical).map(Some),
+        LogicalType::TimestampTz(Some(_)) => {
+            let value = bound(given, logical)?;
+            Ok(datetime::is_timestamp(&value).then_some(value))
+        }
         LogicalType::Varchar(_) | LogicalType::Char(_) | LogicalType::Text => {
             let value = Value::Text(text_of(given, logical)?.to_owned());
             check_ending(&value).map(|()| Some(value))
@@ -211,6 +273,10 @@ pub fn bound(given: Given<'_>, logical: LogicalType) -> Result<Value, ValueError
             Ok(Value::Numeric(number))
         }
         LogicalType::Date | LogicalType::Timestamp(Some(_)) => stored(given, logical),
+        // It may be a moment that no column has.
+        LogicalType::TimestampTz(Some(digits)) => {
+            datetime::datetime(text_of(given, logical)?, digits, Fractions::Refused)
+        }
         _ => Err(not_supported(logical)),
     }
 }
@@ -241,10 +307,14 @@ pub fn text(value: &Value, logical: LogicalType) -> Result<Vec<u8>, ValueError> 
         (Value::Text(text), LogicalType::Char(_)) => {
             text.trim_end_matches(' ').clone_into(&mut out);
         }
+        (Value::Float(number), LogicalType::Real) => number::write_float(*number, &mut out),
         (Value::Float(number), LogicalType::Double) => number::write_double(*number, &mut out),
         (Value::Bytes(bytes), LogicalType::Bytes) => return Ok(bytes.clone()),
         (Value::Date(day), LogicalType::Date) => datetime::write_date((*day).into(), &mut out),
-        (Value::Timestamp(time_us), LogicalType::Timestamp(Some(digits))) => {
+        (
+            Value::Timestamp(time_us),
+            LogicalType::Timestamp(Some(digits)) | LogicalType::TimestampTz(Some(digits)),
+        ) => {
             datetime::write_datetime(*time_us, digits, &mut out);
         }
         _ => return Err(not_understood(logical)),

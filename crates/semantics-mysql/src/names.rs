@@ -20,6 +20,7 @@ pub fn name_of_type(logical: LogicalType) -> Option<String> {
         LogicalType::Numeric(Some((precision @ ..=PRECISION_MAX, scale @ ..=30))) => {
             format!("decimal({precision},{scale})")
         }
+        LogicalType::Real => "float".to_owned(),
         LogicalType::Double => "double".to_owned(),
         LogicalType::Char(letters @ 1..=CHAR_MAX) => format!("char({letters})"),
         LogicalType::Varchar(Some(letters @ 1..=VARCHAR_MAX)) => format!("varchar({letters})"),
@@ -28,6 +29,8 @@ pub fn name_of_type(logical: LogicalType) -> Option<String> {
         LogicalType::Date => "date".to_owned(),
         LogicalType::Timestamp(Some(0)) => "datetime".to_owned(),
         LogicalType::Timestamp(Some(digits)) => format!("datetime({digits})"),
+        LogicalType::TimestampTz(Some(0)) => "timestamp".to_owned(),
+        LogicalType::TimestampTz(Some(digits)) => format!("timestamp({digits})"),
         _ => return None,
     })
 }

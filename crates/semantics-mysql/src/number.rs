@@ -102,11 +102,39 @@ pub fn double(text: &str, is_number: bool) -> Result<Value, ValueError> {
         own.is_finite() && (*own != 0.0 || digits.bytes().all(|own| matches!(own, b'0' | b'.')))
     });
     match number.filter(|_| is_plain && is_exponent) {
-        // To the server the sign is an operator, which makes no minus zero.
+        // Before a zero with an exponent, the sign makes minus zero in MySQL and not in MariaDB.
+        Some(0.0) if is_number && text.starts_with('-') && exponent.is_some() => {
+            Err(not_understood(logical))
+        }
+        // To the server the sign is an operator, which makes no minus zero of a decimal.
         Some(0.0) if is_number => Ok(Value::Float(0.0)),
         Some(number) => Ok(Value::Float(number)),
         None => Err(not_understood(logical)),
     }
+}
+
+/// A number of single precision: servers read it in double precision and round it once more.
+pub fn float(text: &str, is_number: bool) -> Result<Value, ValueError> {
+    let logical = LogicalType::Real;
+    let Value::Float(number) = double(text, is_number)? else {
+        return Err(not_understood(logical));
+    };
+    if number.abs() > f64::from(f32::MAX) {
+        return Err(ValueError::out_of_range(&named(logical)));
+    }
+    let rounded = number as f32;
+    // MariaDB takes minus zero for zero, and MySQL does not.
+    let is_plain = rounded != 0.0 || (number == 0.0 && rounded.is_sign_positive());
+    match is_plain {
+        true => Ok(Value::Float(rounded.into())),
+        false => Err(not_understood(logical)),
+    }
+}
+
+/// Writes a number of single precision, of which servers show six digits.
+pub fn write_float(number: f64, out: &mut String) {
+    let six = format!("{number:.5e}").parse();
+    write_double(six.unwrap_or(number), out);
 }
 
 /// Places before and behind the point, within which the server writes no exponent (`my_gcvt`).
@@ -125,4 +153,40 @@ pub fn write_double(number: f64, out: &mut String) {
         false => write!(out, "{digits}e{}", point - 1),
     }
     .expect("a String takes everything");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Measured on MariaDB 10.11 and MySQL 8.0.15.
+    #[test]
+    fn numbers_of_single_precision_have_six_digits() {
+        for (given, shown) in [
+            ("0.1", "0.1"),
+            ("16777217", "16777200"),
+            ("1234565", "1234560"),
+            ("1234575", "1234580"),
+            ("9999995", "10000000"),
+            ("123456789012345", "123457000000000"),
+            ("1e15", "1e15"),
+            ("0.00001234567", "0.0000123457"),
+            ("1e-15", "0.000000000000001"),
+            ("1.5e-16", "1.5e-16"),
+            ("3.4028234e38", "3.40282e38"),
+            ("1e-45", "1.4013e-45"),
+            ("-1234567.8", "-1234570"),
+        ] {
+            let Ok(Value::Float(number)) = float(given, true) else {
+                panic!("{given}");
+            };
+            let mut out = String::new();
+            write_float(number, &mut out);
+            assert_eq!(out, shown);
+        }
+        for other in ["3.4028235e38", "1e-60", "x"] {
+            assert!(float(other, true).is_err(), "{other}");
+        }
+        assert!(float("-0", false).is_err());
+    }
 }

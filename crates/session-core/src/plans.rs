@@ -120,6 +120,17 @@ impl TextPlan {
         }
     }
 
+    /// The same text with other statements of the server, which have no texts with parameters yet.
+    pub fn with(&self, planned: Vec<Planned>) -> Self {
+        Self {
+            loaded: Arc::clone(&self.loaded),
+            planned,
+            texts: Vec::new(),
+            draws: Vec::new(),
+            ..*self
+        }
+    }
+
     /// The values of sequences that a statement stores, by column.
     pub fn draws(&self, index: usize) -> impl Iterator<Item = (ColumnId, usize)> {
         let own = self.draws.iter().filter(move |(at, ..)| *at == index);

@@ -35,7 +35,7 @@ pub use plan::{
 pub use refusal::{Refusal, refuse, unsupported};
 pub use rules::{
     ColumnRule, DEFAULT_SCHEMA, Draws, Mode, Rules, RulesError, constant_value, few_values,
-    parse_default,
+    moment_digits, parse_default,
 };
 pub use translated::{
     ALTER_BLOCK_START, BLOCK_START, Form, Hole, LockKey, LockedColumn, Output, OutputKind,

@@ -12,7 +12,7 @@ mod groups;
 
 pub use draws::Draws;
 
-pub use check::{constant_value, few_values, parse_default};
+pub use check::{constant_value, few_values, moment_digits, parse_default};
 
 /// The mode of a column: what the server can do with its ciphertext, and so what it learns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -368,6 +368,9 @@ pub struct DeclaredColumn {
     pub collation: Option<String>,
     /// What is behind the type: `NOT NULL`, that it has a default, and what numbers rows.
     pub tail: String,
+    /// Its default, as a rule has it. None: it has none, or it is another expression, or the server
+    /// changes the column at each `UPDATE`.
+    pub default: Option<String>,
 }
 
 /// A key as the server declares it (MySQL).

@@ -19,6 +19,8 @@ const MARIADB: MySql = MySql {
     plain_backslashes: false,
     folds_tables: false,
     is_lax: false,
+    rounds_seconds: false,
+    offset_s: Some(0),
 };
 
 fn rules() -> Rules {
@@ -318,7 +320,7 @@ fn tables_are_made_for_sealed_values() {
         ("CREATE TABLE person (id INT, name VARCHAR(20))", "number"),
         (
             "CREATE TABLE person (name VARCHAR(20) DEFAULT 'x', number BIGINT)",
-            "DEFAULT",
+            "another default",
         ),
         (
             "CREATE TABLE person (name VARCHAR(20) UNIQUE, number BIGINT)",

@@ -46,6 +46,7 @@ mod finishing;
 mod listing;
 mod loading;
 mod modifying;
+mod moments;
 mod pending;
 mod preparing;
 mod question;
@@ -68,6 +69,7 @@ use finishing::Finishing;
 use listing::Listing;
 use loading::Loading;
 use modifying::Modifying;
+use moments::Moment;
 use pending::{PASSWORD_EXPIRED, Pending, is_way_out, needs_schema, password_expired};
 use preparing::Preparing;
 use question::{Answered, Question};
@@ -274,6 +276,7 @@ impl Protected {
             remaining: None,
             sequence,
             weighings: 0,
+            moment: Moment::Unknown,
         };
         self.begin(pending, reach)
     }
@@ -411,6 +414,9 @@ impl Protected {
 
     fn answered(&mut self, answered: Answered, reach: &mut Reach<'_>) -> Result<(), Refusal> {
         self.work = Work::Nothing;
+        if let Some(pending) = self.pending.take_if(|own| own.moment == Moment::Asked) {
+            return self.told_moment(pending, &answered, reach);
+        }
         let is_expired = matches!(answered, Answered::Failed(PASSWORD_EXPIRED));
         let noted = match (answered, &self.settings) {
             (Answered::Failed(UNKNOWN_COLLATION), Some(settings))
@@ -438,7 +444,9 @@ impl Protected {
                 Err(StatementError::rules(message))
             }
             (Answered::Rows(answer, number), None) => {
-                Settings::read(&answer, number).map(|settings| self.settings = Some(settings))
+                let has_zone = self.view.has_zone();
+                let read = Settings::read(&answer, number, has_zone);
+                read.map(|settings| self.settings = Some(settings))
             }
             (Answered::Rows(answer, _), Some(settings)) => self.view.answered(answer, settings),
         };

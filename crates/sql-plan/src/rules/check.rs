@@ -471,15 +471,22 @@ pub fn parse_default(text: &str, logical: LogicalType) -> Result<Literal, String
         };
     }
     let lower = text.to_ascii_lowercase();
+    match moment_digits(&lower) {
+        None => {}
+        Some(digits) if digits.is_none() || digits == logical.second_digits() => {
+            return default_of_time(logical);
+        }
+        Some(_) => {
+            return Err(format!(
+                "the default is a time with other digits of a second than those of {logical}: \
+                 change one of them"
+            ));
+        }
+    }
     let literal = match lower.as_str() {
         "null" => Literal::Null,
         "true" => Literal::Boolean(true),
         "false" => Literal::Boolean(false),
-        "current_timestamp"
-        | "current_timestamp()"
-        | "now()"
-        | "localtimestamp"
-        | "transaction_timestamp()" => return default_of_time(logical),
         "current_date" if logical == LogicalType::Date => return Ok(Literal::TransactionTime),
         "current_time" | "localtime" if matches!(logical, LogicalType::Time(_)) => {
             return Ok(Literal::TransactionTime);
@@ -498,6 +505,10 @@ pub fn parse_default(text: &str, logical: LogicalType) -> Result<Literal, String
         },
     };
     match &literal {
+        // What these are to MySQL is looked at with the rules for it.
+        literal if logical.is_of_mysql() && *literal != Literal::TransactionTime => {
+            return Ok(literal.clone());
+        }
         Literal::Boolean(_) if logical != LogicalType::Boolean => {}
         Literal::Null | Literal::Boolean(_) | Literal::TransactionTime | Literal::Drawn => {
             return Ok(literal);
@@ -514,6 +525,26 @@ pub fn parse_default(text: &str, logical: LogicalType) -> Result<Literal, String
     Err(format!(
         "the default is no value of type {logical}: write it in quotes, or change it"
     ))
+}
+
+/// Digits of a second of a moment as SQL writes it, in small letters: `now()`,
+/// `current_timestamp(3)`. Some(None): it says none. None: it is another expression.
+pub fn moment_digits(text: &str) -> Option<Option<u8>> {
+    match text {
+        "current_timestamp"
+        | "current_timestamp()"
+        | "now()"
+        | "localtimestamp"
+        | "transaction_timestamp()" => return Some(None),
+        _ => {}
+    }
+    let behind = ["current_timestamp(", "now("].into_iter();
+    let behind = behind.filter_map(|start| text.strip_prefix(start)).next()?;
+    let digits = behind.strip_suffix(')')?.trim();
+    match digits.as_bytes() {
+        [digit @ b'0'..=b'6'] => Some(Some(digit - b'0')),
+        _ => None,
+    }
 }
 
 /// The value of a number or text as a column of the type stores it; None: the type has no such

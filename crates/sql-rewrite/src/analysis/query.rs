@@ -16,6 +16,7 @@ use super::{Analysis, Clear, Constant, OutColumn, Scope, template};
 use crate::analysis::joinable::joinable;
 use crate::analysis::query_context::{QueryContext, Targets};
 use crate::analysis::scope::refuse_gathered;
+use crate::dialect::mysql::defaults;
 use crate::type_limits::look_alike;
 use crate::{ColumnId, Dialect, Purpose, Refusal, Use};
 use sql_plan::{refuse, unsupported};
@@ -282,7 +283,7 @@ impl Analysis<'_> {
                 *value = self.sealed(constant, column, Purpose::Store)?;
                 Ok(Some(column))
             }
-            (Some(column), None) if is_transaction_time(value) => {
+            (Some(column), None) if self.is_moment(value, column) => {
                 let now = Constant {
                     source: crate::Source::Literal(crate::Literal::TransactionTime),
                     cast: None,
@@ -300,6 +301,17 @@ impl Analysis<'_> {
                 }
                 Ok(stored)
             }
+        }
+    }
+
+    /// Whether a value is the moment of the transaction or statement, as a column stores it.
+    fn is_moment(&self, value: &Expr, column: ColumnId) -> bool {
+        match self.dialect() {
+            Dialect::MySql(_) => {
+                matches!(value, Expr::Function(_))
+                    && defaults::is_moment_of(&value.to_string(), self.column(column).logical)
+            }
+            _ => is_transaction_time(value),
         }
     }
 

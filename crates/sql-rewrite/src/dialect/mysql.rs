@@ -8,6 +8,7 @@
 
 pub mod bytes;
 pub(crate) mod ddl;
+pub(crate) mod defaults;
 mod duplicates;
 mod elsewhere;
 pub mod entries;
@@ -34,6 +35,7 @@ pub mod shown;
 pub mod statement;
 pub(crate) mod subset;
 mod variables;
+pub mod zone;
 
 /// What decides how a server of MySQL or MariaDB reads a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -50,6 +52,11 @@ pub struct MySql {
     pub folds_tables: bool,
     /// Whether the mode is not strict: the server changes values that do not fit.
     pub is_lax: bool,
+    /// Whether it rounds digits of a second that a column does not have. It cuts them otherwise.
+    pub rounds_seconds: bool,
+    /// By how many seconds the session's time zone is before UTC. None: that changes, or it is not
+    /// asked for, or the server gives `TIMESTAMP` columns defaults of its own.
+    pub offset_s: Option<i32>,
 }
 
 /// SQL modes under which statements over protected tables mean what they mean without them, or
@@ -68,8 +75,6 @@ const KNOWN_MODES: &[&str] = &[
     "only_full_group_by",
     "pipes_as_concat",
     "real_as_float",
-    "time_round_fractional",
-    "time_truncate_fractional",
     "traditional",
 ];
 
@@ -124,6 +129,7 @@ impl MySql {
         let mut own = Self {
             ansi_quotes: false,
             plain_backslashes: false,
+            rounds_seconds: !self.is_mariadb,
             ..self
         };
         let mut is_strict = false;
@@ -131,6 +137,8 @@ impl MySql {
             match name.to_ascii_lowercase().as_str() {
                 "ansi_quotes" => own.ansi_quotes = true,
                 "no_backslash_escapes" => own.plain_backslashes = true,
+                "time_round_fractional" => own.rounds_seconds = true,
+                "time_truncate_fractional" => own.rounds_seconds = false,
                 "strict_trans_tables" | "strict_all_tables" => is_strict = true,
                 known if KNOWN_MODES.contains(&known) => {}
                 _ => return Err(ModeError::Unknown(name.to_owned())),

@@ -19,6 +19,7 @@ mod writes;
 
 use std::ops::ControlFlow;
 
+use column_value::LogicalType;
 use sqlparser::ast::{Expr, Ident, ObjectName, Query, Select, Statement, Visitor};
 
 use super::conditions;
@@ -220,7 +221,9 @@ fn column(table: &Table, index: usize, schema: &Schema) -> Result<FilledColumn, 
         let logical = schema.column(id).logical;
         let form = match logical {
             logical if logical.is_text() => FilledForm::Text("utf8mb4".to_owned()),
-            column_value::LogicalType::Bytes => FilledForm::Bytes,
+            LogicalType::Bytes => FilledForm::Bytes,
+            LogicalType::Real => FilledForm::Float,
+            LogicalType::TimestampTz(_) => FilledForm::Moment,
             _ => FilledForm::Quoted,
         };
         let sealed = Some(id);

@@ -125,6 +125,7 @@ fn logical_of(type_name: &str) -> Option<LogicalType> {
         let is_known = numbers.len() < 2 && (word, numbers.as_slice()) != ("tinyint", &[1]);
         return whole.filter(|own: &LogicalType| is_known && own.is_unsigned());
     }
+    let digits = u8::try_from(numbers.first().copied().unwrap_or(0)).ok();
     let logical = match (word, numbers.as_slice()) {
         ("tinyint", [1]) => LogicalType::Whole(WholeType::Flag),
         ("tinyint", _) => LogicalType::Whole(WholeType::Tiny),
@@ -136,14 +137,15 @@ fn logical_of(type_name: &str) -> Option<LogicalType> {
             let precision = u16::try_from(*precision).ok()?;
             LogicalType::Numeric(Some((precision, u16::try_from(*scale).ok()?)))
         }
+        ("float", []) => LogicalType::Real,
         ("double", []) => LogicalType::Double,
         ("char", [letters]) => LogicalType::Char(*letters),
         ("varchar", [letters]) => LogicalType::Varchar(Some(*letters)),
         ("text" | "longtext", _) => LogicalType::Text,
         ("blob" | "longblob", _) => LogicalType::Bytes,
         ("date", _) => LogicalType::Date,
-        ("datetime", []) => LogicalType::Timestamp(Some(0)),
-        ("datetime", [digits]) => LogicalType::Timestamp(Some(u8::try_from(*digits).ok()?)),
+        ("timestamp", _) => LogicalType::TimestampTz(Some(digits?)),
+        ("datetime", _) => LogicalType::Timestamp(Some(digits?)),
         _ => return None,
     };
     semantics_mysql::name_of_type(logical).map(|_| logical)
@@ -170,29 +172,28 @@ impl Proposing<'_> {
             if table.kind != RelationKind::Table || table.columns.is_empty() {
                 continue;
             }
+            let title = format!("{}.{}", table.schema, table.name);
             for column in &table.columns {
-                let place = (
-                    format!("{}.{}", table.schema, table.name),
-                    column.name.clone(),
-                );
+                let place = (title.clone(), column.name.clone());
                 self.places.push(place.clone());
                 let declared = declared.get(&(table.oid, column.number));
                 let type_name = declared.map_or("", |own| own.type_name.as_str());
                 let is_numbered = declared.is_some_and(|own| own.tail.contains("AUTO_INCREMENT"));
+                let default = declared.and_then(|own| own.default.clone());
                 let is_ruled = present.column(&table.schema, &table.name, &column.name);
                 let reason = if is_ruled.is_some() {
                     "has a rule in the configuration".to_owned()
                 } else if is_numbered {
                     "numbers rows (AUTO_INCREMENT)".to_owned()
-                } else if column.is_generated {
+                } else if column.is_generated && default.is_none() {
                     "the server computes it from other columns".to_owned()
-                } else if column.has_default {
-                    "has a default, which rules before MySQL have not".to_owned()
+                } else if column.has_default && default.is_none() {
+                    "its default is computed by the server, or it has ON UPDATE".to_owned()
                 } else if let Some(reason) = self.seen_by(&table.schema, &table.name, &column.name)
                 {
                     reason
                 } else if let Some(logical) = logical_of(type_name) {
-                    let mut rule = rule(logical, None, BTreeMap::new());
+                    let mut rule = rule(logical, default, BTreeMap::new());
                     let collation = declared.and_then(|own| own.collation.as_deref());
                     let is_binary = collation.is_some_and(|own| own.ends_with("_bin"));
                     rule.collation = (logical.is_text() && is_binary).then(|| "binary".to_owned());
@@ -582,8 +583,8 @@ mod tests {
             ("LONGTEXT", Some(LogicalType::Text)),
             ("datetime", Some(LogicalType::Timestamp(Some(0)))),
             ("datetime(6)", Some(LogicalType::Timestamp(Some(6)))),
-            ("timestamp", None),
-            ("enum('a','b')", None),
+            ("timestamp(3)", Some(LogicalType::TimestampTz(Some(3)))),
+            ("float(7,2)", None),
             ("varbinary(8)", None),
         ] {
             assert_eq!(logical_of(declared), wanted, "{declared}");

@@ -189,6 +189,10 @@ impl Protected {
             self.refuse(&no_rows(), pending.sequence, reach);
             return Ok(());
         }
+        let Some(plan) = self.at_moment(plan, pending, reach) else {
+            return Ok(());
+        };
+        let prepared = self.statements.find(number)?;
         let Some(rows) = Rows::take(prepared, (number, body), values_max)? else {
             self.refuse(&too_many(values_max), pending.sequence, reach);
             return Ok(());

@@ -7,7 +7,6 @@ use session_core::plans::TextPlan;
 use sql_plan::{Effects, Translated};
 use sql_rewrite::mysql::load::Load;
 use sql_rewrite::mysql::several::Remaining;
-use sql_rewrite::mysql::shown::Described;
 use wire_mysql::Capabilities;
 use wire_mysql::command::{Command, Fetch, kind, write_text};
 use wire_mysql::execute::Head;
@@ -140,7 +139,14 @@ impl Protected {
                 false => self.pass(pending, Passing::default(), reach),
             };
         }
-        match self.decide(text) {
+        let decided = match self.decide(text) {
+            Ok(Decision::Planned(plan)) => match self.at_moment(plan, pending, reach) {
+                Some(plan) => Ok(Decision::Planned(plan)),
+                None => return,
+            },
+            decided => decided,
+        };
+        match decided {
             Err(error) => match self.first_of_several(text, reach) {
                 Some((first, rest)) => {
                     self.rest = Some((rest, pending.sequence));
@@ -402,6 +408,10 @@ impl Protected {
             }
             Kind::Planned(plan, _) | Kind::Filled(plan) => Arc::clone(plan),
         };
+        let Some(plan) = self.at_moment(plan, pending, reach) else {
+            return Ok(());
+        };
+        let prepared = self.statements.find(number)?;
         let Some(settings) = &self.settings else {
             return Ok(());
         };
@@ -431,6 +441,21 @@ impl Protected {
             self.take_steps((plan, Some(bindings)), pending.sequence, reach);
             return Ok(());
         }
+        self.send_execution((plan, bindings), number, pending, reach)
+    }
+
+    /// Sends the execution of a statement that the server has for a plan.
+    fn send_execution(
+        &mut self,
+        (plan, bindings): (Arc<TextPlan>, Bindings),
+        number: u32,
+        pending: &Pending,
+        reach: &mut Reach<'_>,
+    ) -> Result<(), Refusal> {
+        let Some(settings) = &self.settings else {
+            return Ok(());
+        };
+        let prepared = self.statements.find(number)?;
         let (Kind::Planned(_, slots), Some(own)) = (&prepared.kind, translated(&plan)) else {
             return Ok(());
         };
@@ -446,20 +471,6 @@ impl Protected {
             }
         }
         Ok(())
-    }
-
-    /// Executes a prepared statement that shows how a table is declared.
-    fn show(&mut self, described: Described, pending: &Pending, reach: &mut Reach<'_>) {
-        /// Where a command that executes a statement has its flags.
-        const FLAGS: usize = 5;
-        let mut payload = pending.payload.clone();
-        // Rows come at once: those of a cursor would be the server's.
-        if let Some(flags) = payload.get_mut(FLAGS) {
-            *flags = 0;
-        }
-        self.send(|out| out.extend_from_slice(&payload), reach);
-        let describing = Describing::new(described, true, pending.sequence, self.size_max());
-        self.work = Work::Describing(Box::new(describing));
     }
 
     /// Waits for the rows of a query that the proxy finishes.

@@ -2,7 +2,7 @@
 
 use column_value::{LogicalType, WholeType};
 use session_core::{Fault, StatementError};
-use sql_plan::{ColumnId, Output, OutputKind};
+use sql_plan::{ColumnId, Literal, Output, OutputKind};
 use sql_rewrite::{Dialect, ProtectedColumn, Schema};
 use sqlstate::SqlState;
 use wire_mysql::column::{BINARY, Column, flag};
@@ -62,13 +62,14 @@ pub(super) fn default_of(logical: LogicalType) -> String {
         | LogicalType::Integer
         | LogicalType::BigInt
         | LogicalType::Whole(_)
+        | LogicalType::Real
         | LogicalType::Double => "0".to_owned(),
         LogicalType::Numeric(limits) => {
             let scale = limits.map_or(0, |(_, scale)| scale);
             with_digits("0", scale.into())
         }
         LogicalType::Date => "0000-00-00".to_owned(),
-        LogicalType::Timestamp(digits) => {
+        LogicalType::Timestamp(digits) | LogicalType::TimestampTz(digits) => {
             with_digits("0000-00-00 00:00:00", digits.unwrap_or_default().into())
         }
         _ => String::new(),
@@ -113,6 +114,9 @@ pub(super) fn shown<'a>(
         ));
     }
     let mut kept = column.flags & !(flag::BLOB | flag::BINARY);
+    if own.default.is_some() {
+        kept &= !flag::NO_DEFAULT_VALUE;
+    }
     let mut original_name = column.original_name;
     if schema.is_member(id) {
         original_name = own.column.as_bytes();
@@ -120,11 +124,15 @@ pub(super) fn shown<'a>(
             kept &= !(flag::NOT_NULL | flag::NO_DEFAULT_VALUE);
         }
     }
-    let mut form = form(own.logical, results);
+    let mut form = form(own.logical, results).of_server(own.logical, schema);
+    if own.default == Some(Literal::TransactionTime) && form.kind == FieldType::TIMESTAMP {
+        form.flags |= flag::TIMESTAMP;
+    }
     if schema.is_long(id) {
         form.length = u32::MAX;
     }
     if is_computed {
+        form.flags &= !flag::TIMESTAMP;
         form = form.of_function(own.logical, schema, results);
     }
     if schema.catalogue.binary_texts.contains(&id) {
@@ -148,7 +156,8 @@ pub(super) fn computed<'a>(
     results: Results,
     not_null: bool,
 ) -> Column<'a> {
-    let form = form(logical, results).of_function(logical, schema, results);
+    let form = form(logical, results).of_server(logical, schema);
+    let form = form.of_function(logical, schema, results);
     let length = match (logical, not_null) {
         // A count.
         (LogicalType::BigInt, true) => 21,
@@ -170,6 +179,21 @@ pub(super) fn computed<'a>(
 }
 
 impl Form {
+    /// With what one of the products alone says.
+    fn of_server(self, logical: LogicalType, schema: &Schema) -> Self {
+        let is_mariadb = matches!(schema.dialect, Dialect::MySql(own) if own.is_mariadb);
+        let is_zoned = matches!(logical, LogicalType::TimestampTz(_));
+        Self {
+            flags: self.flags
+                | if is_zoned && is_mariadb {
+                    flag::UNSIGNED
+                } else {
+                    0
+                },
+            ..self
+        }
+    }
+
     /// What the server says of `MIN`, `MAX` or `SUM` instead of a column.
     fn of_function(self, logical: LogicalType, schema: &Schema, results: Results) -> Self {
         let is_mariadb = matches!(schema.dialect, Dialect::MySql(own) if own.is_mariadb);
@@ -239,6 +263,30 @@ fn whole_form(whole: WholeType) -> Form {
     }
 }
 
+/// What the server says of dates and moments, by how many digits of a second they have.
+fn moment_form(kind: FieldType, digits: u8) -> Form {
+    let length = if kind == FieldType::DATE { 10 } else { 19 };
+    let part = if digits > 0 { u32::from(digits) + 1 } else { 0 };
+    Form {
+        kind,
+        length: length + part,
+        character_set: BINARY,
+        flags: flag::BINARY,
+        decimals: digits,
+    }
+}
+
+/// What the server says of floating-point numbers, which have no fixed number of digits.
+fn float_form(kind: FieldType, length: u32) -> Form {
+    Form {
+        kind,
+        length,
+        character_set: BINARY,
+        flags: 0,
+        decimals: 31,
+    }
+}
+
 /// What the server says of a plain column of a type.
 fn form(logical: LogicalType, results: Results) -> Form {
     let number = |kind, length| Form {
@@ -255,13 +303,6 @@ fn form(logical: LogicalType, results: Results) -> Form {
         flags,
         decimals: 0,
     };
-    let moment = |kind, length, decimals| Form {
-        kind,
-        length,
-        character_set: BINARY,
-        flags: flag::BINARY,
-        decimals,
-    };
     match logical {
         LogicalType::SmallInt => number(FieldType::SHORT, 6),
         LogicalType::Integer => number(FieldType::LONG, 11),
@@ -276,22 +317,16 @@ fn form(logical: LogicalType, results: Results) -> Form {
                 ..number(FieldType::NEWDECIMAL, u32::from(precision) + 1 + point)
             }
         }
-        LogicalType::Date => moment(FieldType::DATE, 10, 0),
-        LogicalType::Timestamp(digits) => {
-            let digits = digits.unwrap_or(0);
-            let part = if digits > 0 { u32::from(digits) + 1 } else { 0 };
-            moment(FieldType::DATETIME, 19 + part, digits)
-        }
+        LogicalType::Date => moment_form(FieldType::DATE, 0),
+        LogicalType::Timestamp(digits) => moment_form(FieldType::DATETIME, digits.unwrap_or(0)),
+        LogicalType::TimestampTz(digits) => moment_form(FieldType::TIMESTAMP, digits.unwrap_or(0)),
         LogicalType::Varchar(letters) => {
             let letters = letters.unwrap_or(u32::from(u16::MAX));
             text(FieldType::VAR_STRING, letters * results.letter_size(), 0)
         }
         LogicalType::Char(letters) => text(FieldType::STRING, letters * results.letter_size(), 0),
-        LogicalType::Double => Form {
-            // No fixed number of digits.
-            decimals: 31,
-            ..number(FieldType::DOUBLE, 22)
-        },
+        LogicalType::Real => float_form(FieldType::FLOAT, 12),
+        LogicalType::Double => float_form(FieldType::DOUBLE, 22),
         LogicalType::Text => {
             // To convert them, the server counts bytes as letters.
             let length = match results.is_unconverted {

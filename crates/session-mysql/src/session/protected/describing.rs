@@ -14,6 +14,7 @@ use wire_mysql::value::{FieldType, Value};
 use wire_mysql::{Capabilities, Malformed};
 
 use super::super::answers::{Need, Step, need};
+use super::{Pending, Protected, Reach, Work};
 use crate::refusal::Refusal;
 
 /// The columns of an answer that is understood.
@@ -163,6 +164,13 @@ impl Describing {
                     if let (true, Some(collation)) = (is_full, collation) {
                         shown[2] = Some(Cow::Borrowed(collation.as_bytes()));
                     }
+                    if let Some((default, extra)) = self.described.shown_default(name) {
+                        let place = if is_full { 5 } else { 4 };
+                        shown[place] = Some(Cow::Borrowed(default.as_bytes()));
+                        if let Some(extra) = extra {
+                            shown[place + 1] = Some(Cow::Borrowed(extra.as_bytes()));
+                        }
+                    }
                     if let Some(null) = self.described.shown_null(name) {
                         let place = if is_full { 3 } else { 2 };
                         shown[place] = Some(Cow::Borrowed(null.as_bytes()));
@@ -180,6 +188,22 @@ impl Describing {
             Form::Columns => width == COLUMNS_WIDTH,
             Form::FullColumns => width == FULL_COLUMNS_WIDTH,
         }
+    }
+}
+
+impl Protected {
+    /// Executes a prepared statement that shows how a table is declared.
+    pub(super) fn show(&mut self, described: Described, pending: &Pending, reach: &mut Reach<'_>) {
+        /// Where a command that executes a statement has its flags.
+        const FLAGS: usize = 5;
+        let mut payload = pending.payload.clone();
+        // Rows come at once: those of a cursor would be the server's.
+        if let Some(flags) = payload.get_mut(FLAGS) {
+            *flags = 0;
+        }
+        self.send(|out| out.extend_from_slice(&payload), reach);
+        let describing = Describing::new(described, true, pending.sequence, self.size_max());
+        self.work = Work::Describing(Box::new(describing));
     }
 }
 

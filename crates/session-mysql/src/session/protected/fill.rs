@@ -4,10 +4,11 @@
 use std::fmt::Write as _;
 
 use column_value::{LogicalType, Value as Stored, ValueError};
-use semantics_mysql::{Given, bound, check_ending, matched, matched_by_collation, stored_within};
+use semantics_mysql::{Given, bound, check_ending, matched, matched_by_collation, stored_under};
 use session_core::{KeylessText, Loaded, StatementError, behind};
 use sql_plan::{ColumnId, Form, Hole, Literal, Mode, Piece, Purpose, Source, Translated};
 use sql_rewrite::ProtectedColumn;
+use sql_rewrite::mysql::zone;
 use sqlstate::SqlState;
 use wire_mysql::execute::ParameterType;
 use wire_mysql::value::{DateTime, FieldType, Value};
@@ -172,7 +173,7 @@ pub(super) fn literal(hole: &Hole, loaded: &Loaded) -> Result<Option<Vec<u8>>, S
         return grouped::literals(members, column, loaded);
     }
     let given = given(&hole.source)?;
-    let sealed = given.map(|given| seal(loaded, (column, purpose), given));
+    let sealed = given.map(|given| seal_of_session(loaded, (column, purpose), given));
     sealed.transpose()
 }
 
@@ -197,7 +198,7 @@ pub(super) fn field(
     column: ColumnId,
     given: Given<'_>,
 ) -> Result<Vec<u8>, StatementError> {
-    seal(loaded, (column, Purpose::Store), given)
+    seal_of_session(loaded, (column, Purpose::Store), given)
 }
 
 pub(super) fn without_values() -> StatementError {
@@ -207,7 +208,7 @@ pub(super) fn without_values() -> StatementError {
     )
 }
 
-/// Seals a value that a server of the same product has written as a text.
+/// Seals a value that a server of the same product has written as a text, moments in UTC.
 ///
 /// # Errors
 /// It is no value that can be sealed.
@@ -237,9 +238,37 @@ fn of_text<'t>(
         | LogicalType::BigInt
         | LogicalType::Whole(_)
         | LogicalType::Numeric(_)
+        | LogicalType::Real
         | LogicalType::Double => Given::Number(letters()?),
         _ => Given::Text(letters()?),
     })
+}
+
+/// What is made of a constant or parameter of the session, with moments in UTC.
+///
+/// # Errors
+/// It is no moment, or the session's time zone is not followed, or nothing can be made of it.
+fn of_session<T>(
+    loaded: &Loaded,
+    column: ColumnId,
+    given: Given<'_>,
+    make: impl FnOnce(Given<'_>) -> Result<T, StatementError>,
+) -> Result<T, StatementError> {
+    let own = loaded.schema.column(column);
+    let utc = zone::in_utc(given, own.logical, &loaded.schema);
+    match utc.map_err(|error| of_column(own, error))? {
+        Some(text) => make(Given::Text(&text)),
+        None => make(given),
+    }
+}
+
+/// Seals a constant or parameter of the session for its purpose in a column.
+fn seal_of_session(
+    loaded: &Loaded,
+    target: (ColumnId, Purpose),
+    given: Given<'_>,
+) -> Result<Vec<u8>, StatementError> {
+    of_session(loaded, target.0, given, |given| seal(loaded, target, given))
 }
 
 /// Seals a value for its purpose in a column.
@@ -272,7 +301,7 @@ fn seal(
 /// The value that a column stores of a constant or parameter.
 fn stored_value(loaded: &Loaded, column: ColumnId, given: Given<'_>) -> Result<Stored, ValueError> {
     let own = loaded.schema.column(column);
-    let value = stored_within(given, own.logical, loaded.schema.text_size_max(column))?;
+    let value = stored_under(given, own.logical, loaded.schema.terms(column))?;
     if own.mode == Mode::Equality && !matches!(own.logical, LogicalType::Char(_)) {
         check_ending(&value)?;
     }
@@ -312,8 +341,8 @@ fn seal_by_token(
     };
     match purpose {
         Purpose::Store => {
-            let size_max = loaded.schema.text_size_max(column);
-            let value = stored_within(given, own.logical, size_max).map_err(wrong)?;
+            let terms = loaded.schema.terms(column);
+            let value = stored_under(given, own.logical, terms).map_err(wrong)?;
             let Stored::Text(text) = &value else {
                 return Err(StatementError::defect("a text is none"));
             };
@@ -373,7 +402,7 @@ pub(super) fn parameter(
     loaded: &Loaded,
 ) -> Result<Option<Vec<u8>>, StatementError> {
     with_given(bound, (column, purpose), settings, loaded, |given| {
-        seal(loaded, (column, purpose), given)
+        seal_of_session(loaded, (column, purpose), given)
     })
 }
 
@@ -443,7 +472,7 @@ fn decimal(number: f64, logical: LogicalType, memory: &mut String) -> Option<Giv
     const SIZE_MAX: f64 = 1e15;
     let fits = match logical {
         LogicalType::Numeric(_) => number.abs() < SIZE_MAX,
-        LogicalType::Double => true,
+        LogicalType::Real | LogicalType::Double => true,
         _ => false,
     };
     if !fits || !number.is_finite() {
@@ -452,7 +481,7 @@ fn decimal(number: f64, logical: LogicalType, memory: &mut String) -> Option<Giv
     *memory = number.to_string();
     Some(match logical {
         // It may be minus zero, which no number of a text is.
-        LogicalType::Double => Given::Text(memory),
+        LogicalType::Real | LogicalType::Double => Given::Text(memory),
         _ => Given::Number(memory),
     })
 }
@@ -477,7 +506,7 @@ fn moment_text(
         ) != (0, 0, 0, 0);
     match logical {
         LogicalType::Date if !has_time => {}
-        LogicalType::Timestamp(_) => write!(
+        LogicalType::Timestamp(_) | LogicalType::TimestampTz(_) => write!(
             memory,
             " {:02}:{:02}:{:02}.{:06}",
             moment.hour, moment.minute, moment.second, moment.microsecond

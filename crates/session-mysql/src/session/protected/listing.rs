@@ -4,6 +4,8 @@
 use std::sync::Arc;
 
 use session_core::Loaded;
+use sql_rewrite::Dialect;
+use sql_rewrite::mysql::shown::listed_default;
 use wire_mysql::answer;
 use wire_mysql::capabilities::Status;
 use wire_mysql::column::Column;
@@ -63,7 +65,12 @@ impl Listing {
                     Some(id) => {
                         let shown = shown(column, (schema, id), self.results);
                         let shown = shown.map_err(|error| refusal(&error))?;
-                        let default = default.map(|_| default_of(schema.column(id).logical));
+                        let own = schema.column(id);
+                        let default = match schema.dialect {
+                            Dialect::MySql(server) => listed_default(own, server),
+                            _ => None,
+                        }
+                        .or_else(|| default.map(|_| default_of(own.logical)));
                         packet::write(&mut self.sequence, out, |out| {
                             shown.write_listed(default.as_deref().map(str::as_bytes), out);
                         });

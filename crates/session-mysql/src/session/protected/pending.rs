@@ -4,6 +4,7 @@ use sql_rewrite::mysql::several::Remaining;
 use wire_mysql::Malformed;
 use wire_mysql::command::{Command, kind, write_text};
 
+use super::moments::Moment;
 use super::texts;
 use crate::refusal::{Reason, Refusal};
 
@@ -17,6 +18,8 @@ pub(in crate::session) struct Pending {
     pub(super) sequence: u8,
     /// How many questions for collation keys it has led to.
     pub(super) weighings: u16,
+    /// That at which it is carried out, if a statement of it stores that.
+    pub(super) moment: Moment,
 }
 
 impl Pending {
@@ -29,6 +32,7 @@ impl Pending {
             remaining: None,
             sequence: 1,
             weighings: 0,
+            moment: Moment::Unknown,
         }
     }
 
@@ -39,6 +43,17 @@ impl Pending {
             remaining: Some(remaining),
             sequence: 1,
             weighings: 0,
+            moment: Moment::Unknown,
+        }
+    }
+
+    /// The same, to be carried out anew.
+    pub(super) fn again(&self) -> Self {
+        Self {
+            payload: self.payload.clone(),
+            remaining: self.remaining.clone(),
+            moment: self.moment.clone(),
+            ..*self
         }
     }
 

@@ -1,5 +1,6 @@
 //! What of a session's settings decides how its texts are read, and its values written.
 
+use sql_rewrite::mysql::zone::offset_of;
 use sql_rewrite::mysql::{ModeError, MySql};
 use sql_rewrite::{Answer, SessionFacts};
 
@@ -12,7 +13,7 @@ pub(super) const QUESTION: &str = "\
     SELECT @@version, @@lower_case_table_names, @@sql_mode, CURRENT_USER(), DATABASE(), \
     @@character_set_client, @@character_set_connection, @@character_set_results, CURRENT_ROLE(), \
     @@character_set_database, GREATEST(@@max_allowed_packet, @@net_buffer_length), \
-    @@sql_select_limit LIMIT 1";
+    @@sql_select_limit, @@time_zone, @@system_time_zone, @@explicit_defaults_for_timestamp LIMIT 1";
 
 /// How letters are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,11 +92,15 @@ pub(super) struct Settings {
 
 impl Settings {
     /// Reads the answer to [`QUESTION`]. `number` is that of the character set that the texts of
-    /// the answer have.
+    /// the answer have. `has_zone` says that rules have moments with a time zone.
     ///
     /// # Errors
     /// It is not known how texts of the session are read.
-    pub(super) fn read(answer: &Answer, number: u16) -> Result<Self, StatementError> {
+    pub(super) fn read(
+        answer: &Answer,
+        number: u16,
+        has_zone: bool,
+    ) -> Result<Self, StatementError> {
         let [row] = &answer[..] else {
             return Err(not_understood("the answer of the server about the session"));
         };
@@ -110,7 +115,11 @@ impl Settings {
             };
             Letters::of(name).ok_or_else(|| not_understood(&format!("the character set {name:?}")))
         };
-        let plain = MySql::of_version(version, text(1) != Some("0"));
+        let mut plain = MySql::of_version(version, text(1) != Some("0"));
+        if has_zone && text(14) != Some("0") {
+            let of_system = text(13).unwrap_or_default();
+            plain.offset_s = text(12).and_then(|zone| offset_of(zone, of_system));
+        }
         let own = plain.in_mode(text(2).unwrap_or_default());
         let database = text(4).map(str::to_owned);
         let (read_as, mode) = match &own {
@@ -195,26 +204,27 @@ mod tests {
     #[test]
     fn settings_are_read_and_what_is_not_known_is_an_error() {
         let names = [Some("utf8mb4"); 3];
-        let strict = Settings::read(&answer("STRICT_TRANS_TABLES", names), 255).expect("known");
+        let strict =
+            Settings::read(&answer("STRICT_TRANS_TABLES", names), 255, false).expect("known");
         let (own, is_strict) = strict.own.clone().expect("a known mode");
         assert_eq!(
             (own.version, own.is_mariadb, is_strict),
             (80_015, false, true)
         );
-        let lax = Settings::read(&answer("", names), 255).expect("known");
+        let lax = Settings::read(&answer("", names), 255, false).expect("known");
         assert!(!lax.own.expect("a known mode").1);
-        let oracle = Settings::read(&answer("ORACLE", names), 255).expect("read");
+        let oracle = Settings::read(&answer("ORACLE", names), 255, false).expect("read");
         assert!(oracle.own.is_err());
         assert_ne!(oracle.key, strict.key);
         for index in 0..2 {
             let mut charsets = names;
             charsets[index] = Some("gbk");
-            assert!(Settings::read(&answer("", charsets), 255).is_err());
+            assert!(Settings::read(&answer("", charsets), 255, false).is_err());
         }
         let unconverted = [Some("utf8mb4"), Some("latin1"), None];
-        let settings = Settings::read(&answer("", unconverted), 33).expect("known");
+        let settings = Settings::read(&answer("", unconverted), 33, false).expect("known");
         assert_eq!(settings.results.letters, Letters::Utf8);
-        assert!(Settings::read(&Answer::new(), 33).is_err());
+        assert!(Settings::read(&Answer::new(), 33, false).is_err());
         assert_eq!(
             MySql::of_version("10.11.19-MariaDB-0", true).version,
             101_119

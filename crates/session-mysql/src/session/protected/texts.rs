@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use column_value::LogicalType;
 use session_core::plans::TextPlan;
 use session_core::{Loaded, Protection, StatementError};
 use sql_plan::{Effects, Form, Output, Plan, Source, Translated};
@@ -9,6 +10,7 @@ use sql_rewrite::mysql::bytes::in_hexadecimal;
 use sql_rewrite::mysql::load::{Load, load};
 use sql_rewrite::mysql::shown::{Described, described};
 use sql_rewrite::mysql::statement::{effects_of_unread, may_name};
+use sql_rewrite::mysql::zone;
 
 use super::asked;
 use super::settings::{Letters, Settings};
@@ -226,8 +228,14 @@ fn check_plan(
     if !translated.outputs.iter().all(is_known) || !holes.all(|is_known| is_known) {
         return Err(StatementError::other_plan());
     }
-    let mut sealed = translated.outputs.iter().filter_map(super::columns::sealed);
-    let has_texts = sealed.any(|id| loaded.schema.column(id).logical.is_text());
+    let sealed = translated.outputs.iter().filter_map(super::columns::sealed);
+    let mut has_texts = false;
+    for logical in sealed.map(|id| loaded.schema.column(id).logical) {
+        has_texts |= logical.is_text();
+        if matches!(logical, LogicalType::TimestampTz(_)) {
+            zone::offset(&loaded.schema)?;
+        }
+    }
     match has_texts && settings.results.letters == Letters::Bytes {
         false => Ok(()),
         true => Err(StatementError::unsupported(

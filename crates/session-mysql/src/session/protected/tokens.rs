@@ -277,10 +277,8 @@ impl Protected {
         };
         let weighing = Weighing {
             pending: Pending {
-                payload: pending.payload.clone(),
-                remaining: None,
-                sequence: pending.sequence,
                 weighings: pending.weighings + 1,
+                ..pending.again()
             },
             loaded: Arc::clone(loaded),
             collation,

@@ -1,14 +1,20 @@
 //! Opened values, as rows have them.
 
+use std::borrow::Cow;
+
 use column_value::civil::{self, DAY_US, Date};
 use column_value::{LogicalType, Value};
 use session_core::{Fault, Loaded, OpenedGroup, StatementError};
 use sql_plan::ColumnId;
+use sql_rewrite::mysql::zone;
 use sqlstate::SqlState;
 use wire_mysql::value::{DateTime, Value as WireValue};
 use zeroize::Zeroize;
 
 use super::settings::{Letters, Results};
+
+/// Microseconds from 1970 to 2000.
+const EPOCH_US: i64 = 946_684_800_000_000;
 
 /// A value in the two forms of rows.
 pub(super) struct Opened {
@@ -16,6 +22,8 @@ pub(super) struct Opened {
     logical: LogicalType,
     /// As a text.
     text: Vec<u8>,
+    /// By how much it is later than what is stored, as the session's time zone has it.
+    shift_us: i64,
 }
 
 impl Opened {
@@ -35,9 +43,17 @@ impl Opened {
         let value = loaded.sealer.open_in_row(column, sealed, opened);
         let value = value.map_err(|_| unopened())?;
         let unwritten = || unwritten(loaded, column);
-        value
-            .map(|value| Self::with(value, own.logical, results, (unopened, unwritten)))
-            .transpose()
+        let Some(mut value) = value else {
+            return Ok(None);
+        };
+        let mut shift_us = 0;
+        if let (Value::Timestamp(time_us), LogicalType::TimestampTz(_)) = (&mut value, own.logical)
+        {
+            shift_us = i64::from(zone::offset(&loaded.schema)?) * 1_000_000;
+            *time_us = time_us.saturating_add(shift_us);
+        }
+        let opened = Self::with(value, own.logical, results, (unopened, unwritten))?;
+        Ok(Some(Self { shift_us, ..opened }))
     }
 
     /// A value that the proxy has computed.
@@ -69,6 +85,7 @@ impl Opened {
             value,
             logical,
             text,
+            shift_us: 0,
         })
     }
 
@@ -85,6 +102,20 @@ impl Opened {
     /// Its text.
     pub(super) fn text(&self) -> &[u8] {
         &self.text
+    }
+
+    /// Its text as the finisher takes it: a number with all digits, a moment with a zone in seconds
+    /// since 1970.
+    pub(super) fn exact_text(&self) -> Cow<'_, [u8]> {
+        match (&self.value, self.logical) {
+            (Value::Float(number), LogicalType::Real) => number.to_string().into_bytes().into(),
+            (Value::Timestamp(time_us), LogicalType::TimestampTz(_)) => {
+                let time_us = time_us - self.shift_us + EPOCH_US;
+                let (seconds, part_us) = (time_us / 1_000_000, time_us % 1_000_000);
+                format!("{seconds}.{part_us:06}").into_bytes().into()
+            }
+            _ => Cow::Borrowed(&self.text),
+        }
     }
 
     /// Wipes it, once it is needed no more.
@@ -109,6 +140,7 @@ impl Opened {
                 _ => WireValue::Long(*number as u32),
             },
             (Value::Unsigned(number), _) => WireValue::LongLong(*number),
+            (Value::Float(number), LogicalType::Real) => WireValue::Float(*number as f32),
             (Value::Float(number), LogicalType::Double) => WireValue::Double(*number),
             (Value::Date(day), _) => WireValue::DateTime(date(i64::from(*day))),
             (Value::Timestamp(time_us), _) => WireValue::DateTime(moment(*time_us)),

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use aws_lc_rs::digest::{SHA256, digest};
-use column_value::Collation;
+use column_value::{Collation, LogicalType};
 use session_core::{Freshness, Loaded, Protection, Reading, StatementError};
 use sql_rewrite::Answer;
 use sql_rewrite::mysql::MySql;
@@ -43,6 +43,7 @@ pub(super) struct View {
     attempts: u8,
     /// The collation whose weights the server is asked for.
     weighs: Option<Collation>,
+    has_zone: bool,
 }
 
 /// A reading under way.
@@ -56,7 +57,15 @@ struct Load {
 
 impl View {
     pub(super) fn new(shared: Arc<Protection>, among: Option<&Among<'_>>) -> Self {
+        let columns = shared
+            .rules()
+            .tables
+            .values()
+            .flat_map(|table| table.values());
+        let mut logical = columns.map(|rule| rule.logical);
+        let has_zone = logical.any(|own| matches!(own, LogicalType::TimestampTz(_)));
         Self {
+            has_zone,
             shared,
             server: among.map_or("", |among| among.server).into(),
             is_galera: among
@@ -155,6 +164,11 @@ impl View {
     /// The name under which the weights of the server are remembered.
     pub(super) fn server_name(&self, own: MySql) -> String {
         tokens::server_name(&self.server, own)
+    }
+
+    /// Whether rules have moments with a time zone.
+    pub(super) fn has_zone(&self) -> bool {
+        self.has_zone
     }
 
     /// Whether the server was asked for the weights of a collation.

@@ -74,7 +74,7 @@ impl Analysis<'_> {
             self.check_hidden_defaults(table)?;
             // How many columns a row has is known wherever one of the table's is protected.
             if let (true, Some(given)) = (columns.is_empty(), given) {
-                *columns = names(table, given, self.dialect());
+                *columns = names(table, given, self.dialect())?;
             }
             self.complete(table, columns, source)?;
         }
@@ -378,11 +378,21 @@ fn targets(
 }
 
 /// The first columns of a table, which rows without names go to.
-fn names(table: &Table, count: usize, dialect: Dialect) -> Vec<ObjectName> {
+///
+/// # Errors
+/// They are some of them, which MySQL does not take. An empty row has all defaults.
+fn names(table: &Table, count: usize, dialect: Dialect) -> Result<Vec<ObjectName>, Refusal> {
+    let is_some = count > 0 && count != table.columns.len();
+    if is_some && matches!(dialect, Dialect::MySql(_)) {
+        return Err(
+            refuse("INSERT has another number of values than the table has columns")
+                .with_hint("Name the columns."),
+        );
+    }
     let columns = table.columns.iter().take(count);
-    columns
+    Ok(columns
         .map(|column| vec![dialect.quote(&column.name)].into())
-        .collect()
+        .collect())
 }
 
 /// Adds a value to each row of a source: one of its own where rows are written out, so that each is

@@ -7,10 +7,10 @@ use sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
 use sqlparser::ast::{
     CharacterLength, ColumnDef, ColumnOption, CreateTable, CreateTableOptions, DataType,
     ExactNumberInfo, Expr, ForeignKeyConstraint, Ident, IndexColumn, ObjectType, SqlOption,
-    Statement, TableConstraint, UnaryOperator, Value,
+    Statement, TableConstraint, TimezoneInfo, UnaryOperator,
 };
 
-use super::{MySql, names, schema::physical_type};
+use super::{MySql, defaults, names, schema::physical_type};
 use crate::{Effects, Mode, Piece, Plan, ProtectedColumn, Refusal, Schema, Template, Translated};
 use sql_plan::{refuse, unsupported};
 
@@ -79,6 +79,7 @@ fn of_create(create: &CreateTable, schema: &Schema, own: MySql) -> Result<Plan, 
                 rule.column
             )));
         };
+        defaults::check(column, rule)?;
         seal(column, rule, schema)?;
         grouped.place(column, rule, schema)?;
     }
@@ -230,10 +231,14 @@ fn seal(column: &mut ColumnDef, rule: &ProtectedColumn, schema: &Schema) -> Resu
         ))
         .with_hint("Declare the column with the type of the rule."));
     }
+    if matches!(rule.logical, LogicalType::TimestampTz(_)) && super::zone::offset(schema).is_err() {
+        return Err(unsupported(super::zone::NO_OFFSET));
+    }
     for option in &column.options {
         match &option.option {
             ColumnOption::Null | ColumnOption::NotNull | ColumnOption::Comment(_) => {}
-            ColumnOption::Default(Expr::Value(value)) if value.value == Value::Null => {}
+            // What it is was checked.
+            ColumnOption::Default(_) => {}
             ColumnOption::Unique(_) | ColumnOption::PrimaryKey(_) => check_key(rule)?,
             _ => {
                 return Err(refuse(format!(
@@ -244,6 +249,7 @@ fn seal(column: &mut ColumnDef, rule: &ProtectedColumn, schema: &Schema) -> Resu
             }
         }
     }
+    defaults::take_out(column);
     column.data_type = match column.data_type {
         DataType::LongText | DataType::LongBlob => DataType::LongBlob,
         _ => physical_type(rule.layout()).data_type(),
@@ -497,12 +503,19 @@ fn logical(declared: &DataType) -> Option<LogicalType> {
         DataType::Char(Some(CharacterLength::IntegerLength { length, unit: None })) => {
             LogicalType::Char(u32::try_from(*length).ok()?)
         }
+        DataType::Float(ExactNumberInfo::None | ExactNumberInfo::Precision(..=24)) => {
+            LogicalType::Real
+        }
+        DataType::Float(ExactNumberInfo::Precision(25..=53)) => LogicalType::Double,
         DataType::Double(ExactNumberInfo::None) | DataType::DoublePrecision => LogicalType::Double,
         DataType::Text | DataType::LongText => LogicalType::Text,
         DataType::Blob(None) | DataType::LongBlob => LogicalType::Bytes,
         DataType::Date => LogicalType::Date,
         DataType::Datetime(digits) => {
             LogicalType::Timestamp(Some(u8::try_from(digits.unwrap_or(0)).ok()?))
+        }
+        DataType::Timestamp(digits, TimezoneInfo::None) => {
+            LogicalType::TimestampTz(Some(u8::try_from(digits.unwrap_or(0)).ok()?))
         }
         DataType::Decimal(limits) | DataType::Numeric(limits) => {
             let (precision, scale) = match limits {

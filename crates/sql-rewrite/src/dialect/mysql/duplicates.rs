@@ -192,7 +192,8 @@ impl Analysis<'_> {
                 .with_hint("Leave IGNORE out."));
         };
         let is_given = |value: &Expr| lax::is_constant(value) || is_parameter(value);
-        if !lax::gives_all(table, &insert.columns, &values.rows, is_given) {
+        let columns = (table, &insert.columns[..]);
+        if !lax::gives_all(columns, &values.rows, is_given, self.schema) {
             return Err(unsupported(
                 "INSERT IGNORE without a value that is not NULL for each protected column that is \
                  NOT NULL",

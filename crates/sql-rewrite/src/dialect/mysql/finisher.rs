@@ -352,6 +352,8 @@ mod tests {
         plain_backslashes: false,
         folds_tables: false,
         is_lax: false,
+        rounds_seconds: false,
+        offset_s: None,
     };
 
     fn tables_of(text: &str) -> Vec<String> {

@@ -8,10 +8,10 @@ use std::ops::Range;
 
 use column_value::{Collation, LogicalType};
 
-use super::MySql;
 use super::finisher::is_alias;
 use super::lexer::{self, Kind, Lexeme};
 use super::shown::{is_symbol, shown_type};
+use super::{MySql, defaults};
 use crate::{Form, Hole, Piece, ProtectedColumn, Schema, Source, Template, Translated};
 
 /// Columns of `information_schema.columns` on both servers.
@@ -243,8 +243,9 @@ fn declared(
             number("NUMERIC_PRECISION", precision.into());
             number("NUMERIC_SCALE", scale.into());
         }
+        LogicalType::Real => number("NUMERIC_PRECISION", 12),
         LogicalType::Double => number("NUMERIC_PRECISION", 22),
-        LogicalType::Timestamp(digits) => {
+        LogicalType::Timestamp(digits) | LogicalType::TimestampTz(digits) => {
             number("DATETIME_PRECISION", digits.unwrap_or(0).into());
         }
         LogicalType::Char(_) | LogicalType::Varchar(_) | LogicalType::Text => {
@@ -293,6 +294,35 @@ fn null_of(rule: &ProtectedColumn, own: MySql) -> [(&'static str, String); 2] {
         (OF_GROUPS[0], nullable.to_owned()),
         (OF_GROUPS[1], default.to_owned()),
     ]
+}
+
+/// What is said of a default. The server's own stays where a column has none.
+fn default_of(rule: &ProtectedColumn, own: MySql, shown: &Declared) -> Declared {
+    let default = defaults::shown(rule, own);
+    let is_generated = default.as_ref().is_some_and(defaults::Shown::is_moment) && !own.is_mariadb;
+    let text = match default {
+        Some(default) => quoted_text(&default.in_information(own)),
+        None => shown
+            .get(OF_GROUPS[1])
+            .map_or(OF_GROUPS[1], String::as_str)
+            .to_owned(),
+    };
+    let extra = if is_generated {
+        "'DEFAULT_GENERATED'"
+    } else {
+        "EXTRA"
+    };
+    BTreeMap::from([(OF_GROUPS[1], text), ("EXTRA", extra.to_owned())])
+}
+
+/// A text as a constant that means the same in every SQL mode.
+fn quoted_text(text: &str) -> String {
+    let mut hex = String::from("CONVERT(x'");
+    for byte in text.bytes() {
+        write!(hex, "{byte:02X}").expect("a String takes everything");
+    }
+    hex.push_str("' USING utf8mb4)");
+    hex
 }
 
 type Declared = BTreeMap<&'static str, String>;
@@ -348,6 +378,7 @@ type Shown = (
 fn shown_of_rules(schema: &Schema, own: MySql) -> Option<Shown> {
     let mut keys = Vec::new();
     let mut values: BTreeMap<&str, BTreeMap<String, Vec<String>>> = BTreeMap::new();
+    let has_defaults = schema.protected.iter().any(|rule| rule.default.is_some());
     for rule in &schema.protected {
         let table = (rule.schema.clone(), rule.table.clone());
         let of_table = schema.catalogue.collations.get(&table).map(String::as_str);
@@ -360,6 +391,9 @@ fn shown_of_rules(schema: &Schema, own: MySql) -> Option<Shown> {
         let mut shown = declared((rule.logical, schema.is_long(rule.id)), collation, own);
         if !schema.catalogue.groups.is_empty() {
             shown.extend(null_of(rule, own));
+        }
+        if has_defaults {
+            shown.extend(default_of(rule, own, &shown));
         }
         for (name, value) in shown {
             let of_name = values.entry(name).or_default();

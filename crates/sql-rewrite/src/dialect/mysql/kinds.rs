@@ -3,10 +3,11 @@
 //! column's own kind, in one full form, is the same value sealed and in clear.
 
 use column_value::{LogicalType, ValueError};
-use semantics_mysql::{Given, bound, matched, stored_within};
+use semantics_mysql::{Given, bound, matched, stored_under};
 use sql_plan::{refuse, unsupported};
 use sqlstate::SqlState;
 
+use super::zone;
 use crate::{
     Assignment, ColumnId, Expression, Form, Literal, Plan, ProtectedColumn, Purpose,
     ReadModifyWrite, Refusal, Schema, Source,
@@ -63,6 +64,12 @@ fn check_constant(
         Source::Parameter(_) | Source::Literal(Literal::Null) => return Ok(()),
         // What the proxy computes, and what the server has given.
         Source::Computed(_) | Source::Locator(_) => return Ok(()),
+        // The session reads it before it sends the statement.
+        Source::Literal(Literal::TransactionTime)
+            if purpose == Purpose::Store && is_of_moments(column.logical) =>
+        {
+            return Ok(());
+        }
         Source::Literal(Literal::Number(digits)) => Given::Number(digits),
         Source::Literal(Literal::Text(text)) => Given::Text(text),
         Source::Literal(Literal::Bytes(bytes)) if column.logical == LogicalType::Bytes => {
@@ -70,11 +77,10 @@ fn check_constant(
         }
         _ => return Err(other_kind(column)),
     };
+    let utc = zone::in_utc(given, column.logical, schema).map_err(|own| refusal(column, own))?;
+    let given = utc.as_deref().map_or(given, Given::Text);
     let read = match purpose {
-        Purpose::Store => {
-            let size_max = schema.text_size_max(id);
-            stored_within(given, column.logical, size_max).map(drop)
-        }
+        Purpose::Store => stored_under(given, column.logical, schema.terms(id)).map(drop),
         Purpose::Match | Purpose::MatchEnd if column.form.tokens.is_some() => {
             semantics_mysql::matched_by_collation(given).map(drop)
         }
@@ -83,6 +89,13 @@ fn check_constant(
         Purpose::Bound => bound(given, column.logical).map(drop),
     };
     read.map_err(|error| refusal(column, error))
+}
+
+fn is_of_moments(logical: LogicalType) -> bool {
+    matches!(
+        logical,
+        LogicalType::Timestamp(_) | LogicalType::TimestampTz(_)
+    )
 }
 
 fn refusal(column: &ProtectedColumn, error: ValueError) -> Refusal {
@@ -103,7 +116,9 @@ fn refusal(column: &ProtectedColumn, error: ValueError) -> Refusal {
 fn other_kind(column: &ProtectedColumn) -> Refusal {
     let form = match column.logical {
         LogicalType::Date => "a text like '2024-12-31'",
-        LogicalType::Timestamp(_) => "a text like '2024-12-31 23:59:59'",
+        LogicalType::Timestamp(_) | LogicalType::TimestampTz(_) => {
+            "a text like '2024-12-31 23:59:59'"
+        }
         LogicalType::Varchar(_) | LogicalType::Text | LogicalType::Bytes => "a text",
         _ => "a number in digits",
     };

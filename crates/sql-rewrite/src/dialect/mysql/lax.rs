@@ -45,30 +45,34 @@ fn gives_constants(insert: &Insert, schema: &Schema, own: MySql) -> Option<bool>
     };
     // Values of other rows may be NULL.
     let is_plain = insert.on.is_none();
-    Some(is_plain && gives_all(table, &insert.columns, &values.rows, is_constant))
+    let columns = (table, &insert.columns[..]);
+    Some(is_plain && gives_all(columns, &values.rows, is_constant, schema))
 }
 
-/// Whether each row has such a value for each protected column that is `NOT NULL`.
+/// Whether each row has such a value for each protected column that is `NOT NULL`, or its default.
 pub(super) fn gives_all(
-    table: &Table,
-    columns: &[ObjectName],
+    (table, columns): (&Table, &[ObjectName]),
     rows: &[Parens<Vec<Expr>>],
     is_given: impl Fn(&Expr) -> bool,
+    schema: &Schema,
 ) -> bool {
     let named = |name: &ObjectName| name.0.last()?.as_ident().map(names::fold);
     let given: Vec<Option<String>> = columns.iter().map(named).collect();
     let mut needed = table.columns.iter().enumerate();
     needed.all(|(index, column)| {
-        if column.protected.is_none() || !column.not_null {
+        let Some(id) = column.protected.filter(|_| column.not_null) else {
             return true;
-        }
+        };
         let is_it = |own: &Option<String>| own.as_ref() == Some(&column.name);
         let place = match given.is_empty() {
             true => Some(index),
             false => given.iter().position(is_it),
         };
         let mut rows = rows.iter();
-        place.is_some_and(|at| rows.all(|row| row.content.get(at).is_some_and(&is_given)))
+        match place {
+            None => schema.column(id).default.is_some(),
+            Some(at) => rows.all(|row| row.content.get(at).is_some_and(&is_given)),
+        }
     })
 }
 

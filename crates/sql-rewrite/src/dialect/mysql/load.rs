@@ -298,11 +298,15 @@ impl Builder<'_> {
             }
         }
         let mut needed = self.table.columns.iter();
-        let missing = needed
-            .find(|own| own.protected.is_some() && own.not_null && !given.contains(&&own.name));
+        let missing = needed.find(|own| {
+            let Some(id) = own.protected.filter(|_| !given.contains(&&own.name)) else {
+                return false;
+            };
+            own.not_null || self.schema.column(id).default.is_some()
+        });
         if let Some(missing) = missing {
             let message = format!(
-                "LOAD DATA without protected column {}, which is NOT NULL,",
+                "LOAD DATA without protected column {}, which is NOT NULL or has a default,",
                 missing.name
             );
             return Err(unsupported(&message).with_hint("Give it a field, or a constant by SET."));

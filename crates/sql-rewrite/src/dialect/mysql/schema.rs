@@ -10,6 +10,7 @@ use std::collections::HashMap;
 
 use column_codec::{Layout, TOKEN_PREFIX_SIZE};
 use column_value::LogicalType;
+use semantics_mysql::{Fractions, Terms};
 use sqlparser::ast::{BinaryLength, DataType};
 
 use super::MySql;
@@ -59,7 +60,10 @@ fn has_order(logical: LogicalType) -> bool {
     logical.is_whole()
         || matches!(
             logical,
-            LogicalType::Date | LogicalType::Timestamp(_) | LogicalType::Numeric(Some((..=18, _)))
+            LogicalType::Date
+                | LogicalType::Timestamp(_)
+                | LogicalType::TimestampTz(_)
+                | LogicalType::Numeric(Some((..=18, _)))
         )
 }
 
@@ -93,11 +97,17 @@ impl Schema {
         protected.any(|column| column.form.tokens.is_some())
     }
 
-    /// The longest text or bytes of a protected column without a length of its own, in bytes.
-    pub fn text_size_max(&self, id: ColumnId) -> usize {
-        match self.is_long(id) {
-            true => semantics_mysql::LONG_SIZE_MAX,
-            false => semantics_mysql::TEXT_SIZE_MAX,
+    /// What decides about a value that a protected column stores, beside its type.
+    pub fn terms(&self, id: ColumnId) -> Terms {
+        Terms {
+            size_max: match self.is_long(id) {
+                true => semantics_mysql::LONG_SIZE_MAX,
+                false => semantics_mysql::TEXT_SIZE_MAX,
+            },
+            fractions: match self.dialect {
+                Dialect::MySql(own) if own.rounds_seconds => Fractions::Rounded,
+                _ => Fractions::Cut,
+            },
         }
     }
 }
@@ -113,6 +123,7 @@ pub fn check_rules(rules: &Rules) -> Vec<SchemaError> {
         };
         for (column, rule) in columns {
             let is_small = is_name(column) && *column == column.to_ascii_lowercase();
+            let of_default;
             let problem = if !name.contains('.') {
                 "needs the database before the table, as [columns.\"shop.person\".mail]"
             } else if !is_name(database) || !is_name(table) || !is_small {
@@ -121,12 +132,15 @@ pub fn check_rules(rules: &Rules) -> Vec<SchemaError> {
             } else if semantics_mysql::name_of_type(rule.logical).is_none() {
                 "has a type that is not supported before MySQL yet: those are tinyint, tinyint(1) \
                  (BOOLEAN there), smallint, mediumint, integer and bigint, also unsigned, \
-                 numeric(p,s) up to 38 digits, double precision, char(n), varchar(n), text, \
-                 bytea (BLOB there), date and timestamp(n) (DATETIME(n) there)"
+                 numeric(p,s) up to 38 digits, real (FLOAT there), double precision, char(n), \
+                 varchar(n), text, bytea (BLOB there), date, timestamp(n) (DATETIME(n) there) and \
+                 timestamptz(n) (TIMESTAMP(n) there)"
             } else if rule.mode == Mode::Order && !has_order(rule.logical) {
                 "has mode order, which is not supported for its type before MySQL: use equality \
                  or random"
-            } else if rule.mode == Mode::Equality && rule.logical == LogicalType::Double {
+            } else if rule.mode == Mode::Equality
+                && matches!(rule.logical, LogicalType::Real | LogicalType::Double)
+            {
                 "has mode equality on a floating number, which is not supported before MySQL: use \
                  numeric(p,s), or mode random"
             } else if rule.mode == Mode::Equality
@@ -137,8 +151,9 @@ pub fn check_rules(rules: &Rules) -> Vec<SchemaError> {
                  for which letters of both cases are equal: add that to the rule, as collation = \
                  \"utf8mb4_general_ci\", or collation = \"binary\" if texts are to be equal only \
                  where their bytes are"
-            } else if rule.default.is_some() {
-                "has a default, which is not supported before MySQL yet"
+            } else if let Err(problem) = super::defaults::of_rule(rule) {
+                of_default = problem;
+                &of_default
             } else {
                 continue;
             };
@@ -208,7 +223,7 @@ fn truth(row: &[Option<String>], index: usize) -> bool {
 }
 
 /// A column for the finisher. It keeps what definitions of columns tell of.
-fn declared(row: &[Option<String>], extra: &str) -> DeclaredColumn {
+fn declared(row: &[Option<String>], extra: &str, is_mariadb: bool) -> DeclaredColumn {
     let type_name = text(row, 3);
     let mut tail = String::new();
     if !truth(row, 4) {
@@ -235,6 +250,10 @@ fn declared(row: &[Option<String>], extra: &str) -> DeclaredColumn {
         type_name,
         collation: Some(text(row, 7)).filter(|name| !name.is_empty()),
         tail,
+        default: match truth(row, 5) && !extra.contains("on update") {
+            true => super::defaults::of_server(&text(row, 9), extra, is_mariadb),
+            false => None,
+        },
     }
 }
 
@@ -318,7 +337,7 @@ impl Builder {
                 .entry(name.clone())
                 .or_insert_with(|| text(row, 8));
             table.has_column_privileges |= *may != text(row, 8);
-            let declared = declared(row, &extra);
+            let declared = declared(row, &extra, self.own.is_mariadb);
             let number = i16::try_from(table.columns.len() + 1).unwrap_or(i16::MAX);
             let columns = &mut self.schema.catalogue.finisher.declared_columns;
             columns.insert((table.oid, number), declared);
@@ -471,7 +490,7 @@ impl Builder {
             },
             domain: rule.domain.clone().unwrap_or_else(own_domain),
             form,
-            default: None,
+            default: super::defaults::of_rule(rule).ok().flatten(),
             draws: None,
             not_null: form.group.map_or(not_null, |_| rule.not_null),
             checks: ColumnChecks::default(),
@@ -515,7 +534,7 @@ impl Builder {
         if known.has_default || known.is_generated {
             return Some(
                 "has a default or is computed in the server, so values would be stored in clear: \
-                 remove the default"
+                 remove the default there, and write it into the rule"
                     .to_owned(),
             );
         }

@@ -9,7 +9,7 @@ use column_value::{Collation, LogicalType, WholeType};
 
 use super::lexer::{self, Kind, Lexeme};
 use super::misfit::misfit;
-use super::{MySql, names, schema::type_name};
+use super::{MySql, defaults, names, schema::type_name};
 use crate::{Column, Dialect, ProtectedColumn, Schema};
 
 /// What a statement shows of a protected table.
@@ -51,6 +51,8 @@ struct Declared {
     lacks_default: bool,
     /// Whether a column that is sealed with others is NOT NULL, which the server does not know.
     not_null: Option<bool>,
+    /// Its default, which the server does not have.
+    default: Option<defaults::Shown>,
 }
 
 /// What a text shows, if it is one of these statements about a table with protected columns. The
@@ -100,6 +102,7 @@ pub fn described(text: &str, schema: &Schema) -> Option<Described> {
             lacks_default: !own.is_mariadb
                 && matches!(rule.logical, LogicalType::Text | LogicalType::Bytes),
             not_null: rule.form.group.map(|_| rule.not_null),
+            default: defaults::shown(rule, own),
         })
         .collect();
     (is_known && !columns.is_empty()).then_some(Described {
@@ -139,6 +142,15 @@ fn shown_whole(whole: WholeType) -> &'static str {
         WholeType::UnsignedInteger => "int(10) unsigned",
         WholeType::UnsignedBig => "bigint(20) unsigned",
     }
+}
+
+/// What MySQL says of a column whose default is computed.
+pub(super) const GENERATED: &str = "DEFAULT_GENERATED";
+
+/// What the definition of a protected column says of its default. None: it has none, or NULL.
+pub fn listed_default(rule: &ProtectedColumn, own: MySql) -> Option<String> {
+    let shown = defaults::shown(rule, own)?;
+    (!shown.is_moment()).then_some(shown.text)
 }
 
 type Shows<'t> = (Form, Option<&'t str>, &'t str);
@@ -259,6 +271,13 @@ impl Described {
         Some(if not_null { "NO" } else { "YES" })
     }
 
+    /// What `Default` and `Extra` say of a column with a default. None: the server's own stay.
+    pub fn shown_default(&self, column: &[u8]) -> Option<(&str, Option<&'static str>)> {
+        let default = self.column(column)?.default.as_ref()?;
+        let is_generated = default.is_moment() && !self.own.is_mariadb;
+        Some((&default.text, is_generated.then_some(GENERATED)))
+    }
+
     /// The text of `CREATE TABLE` with the declared types and without the guard. None: it is not
     /// written as it is expected.
     pub fn create(&self, text: &[u8]) -> Option<Vec<u8>> {
@@ -375,8 +394,21 @@ impl Described {
         } else if let (Some(collation), false) = (collation, self.own.is_mariadb) {
             line.extend_from_slice(format!(" COLLATE {collation}").as_bytes());
         }
+        // Without a word it was NOT NULL once.
+        let is_null = !own.not_null.unwrap_or(rest.starts_with(b" NOT NULL"));
+        if own.type_text.starts_with("timestamp") && is_null {
+            line.extend_from_slice(b" NULL");
+        }
         let said = [&b" NOT NULL"[..], b" DEFAULT NULL"];
         let said = said.iter().find(|said| rest.starts_with(said));
+        if let Some(default) = &own.default {
+            if !is_null {
+                line.extend_from_slice(b" NOT NULL");
+            }
+            line.extend_from_slice(format!(" DEFAULT {}", default.in_create(self.own)).as_bytes());
+            line.extend_from_slice(&rest[said.map_or(0, |said| said.len())..]);
+            return Some(line);
+        }
         if let Some(not_null) = own.not_null {
             line.extend_from_slice(match not_null {
                 true => b" NOT NULL",

@@ -4,7 +4,8 @@
 use super::{declared, full_name, is_mariadb};
 use crate::dialect::mysql::names;
 use crate::dialect::mysql::schema::type_name;
-use crate::{ColumnId, FilledTable, Refusal, Schema, Table};
+use crate::{ColumnId, FilledTable, Literal, Refusal, Schema, Table};
+use column_value::LogicalType;
 use sql_plan::unsupported;
 
 /// What a statement does with a table.
@@ -175,12 +176,26 @@ fn declared_as(
     let name = names::quote(column.written());
     let null = if column.not_null && is_given {
         " NOT NULL"
+    } else if matches!(rule.logical, LogicalType::TimestampTz(_)) {
+        " NULL"
     } else {
         ""
     };
     let long = if schema.is_long(rule.id) { "long" } else { "" };
     let type_name = type_name(rule.logical);
-    format!("{name} {long}{type_name}{collation}{null}")
+    let default = default_of(rule);
+    format!("{name} {long}{type_name}{collation}{null}{default}")
+}
+
+/// What makes definitions of a column tell that it has a default. No row takes it.
+fn default_of(rule: &crate::ProtectedColumn) -> String {
+    let digits = rule.logical.second_digits().unwrap_or(0);
+    match (&rule.default, rule.logical) {
+        (None, _) => String::new(),
+        (Some(Literal::TransactionTime), _) => format!(" DEFAULT CURRENT_TIMESTAMP({digits})"),
+        (Some(_), logical) if logical.is_text() => " DEFAULT ''".to_owned(),
+        (Some(_), _) => " DEFAULT 0".to_owned(),
+    }
 }
 
 fn collate(name: &str) -> String {

@@ -6,7 +6,7 @@ use session_core::{Loaded, StatementError, seal_together};
 use sql_plan::{ColumnId, Purpose, Source};
 
 use super::super::settings::Settings;
-use super::{Bound, Values, given, of_column, of_text, stored_value, with_given};
+use super::{Bound, Values, given, of_column, of_session, of_text, stored_value, with_given};
 
 /// The sealed value of a group whose members are constants. None: NULL.
 ///
@@ -80,7 +80,7 @@ pub(in super::super) fn value(
     let bound = Bound::find(values, *number)?;
     let target = (column, Purpose::Store);
     with_given(&bound, target, settings, loaded, |given| {
-        stored(loaded, column, given)
+        of_session(loaded, column, given, |given| stored(loaded, column, given))
     })
 }
 
@@ -89,7 +89,8 @@ fn literal(
     column: ColumnId,
     loaded: &Loaded,
 ) -> Result<Option<Stored>, StatementError> {
-    let value = given(source)?.map(|given| stored(loaded, column, given));
+    let value = given(source)?
+        .map(|given| of_session(loaded, column, given, |given| stored(loaded, column, given)));
     value.transpose()
 }
 

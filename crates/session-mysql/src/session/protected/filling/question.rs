@@ -260,14 +260,25 @@ impl Asked {
     }
 }
 
+/// What stands behind the name of a column, so that the finisher writes all digits of a number that
+/// is sealed then.
+fn all_digits(column: &FilledColumn) -> &'static str {
+    match (&column.form, column.sealed) {
+        (FilledForm::Float, Some(_)) => " + 0e0",
+        _ => "",
+    }
+}
+
 /// The query that reads what a write has changed in the finisher.
 fn read_back(query: &FinisherTables) -> Option<String> {
     let write = query.write.as_ref()?;
     let table = query.tables.get(write.table)?;
     let mut text = format!("SELECT {}", FilledTable::ROW);
     for (place, _) in &write.computed {
+        let column = table.columns.get(*place)?;
         text.push_str(", ");
-        text.push_str(&table.columns.get(*place)?.name);
+        text.push_str(&column.name);
+        text.push_str(all_digits(column));
     }
     text.push_str(" FROM ");
     text.push_str(&table.name);
@@ -290,7 +301,7 @@ fn read_inserted(
     let table = query.tables.get(insert.table)?;
     let columns = insert.columns.iter().map(|place| table.columns.get(*place));
     let columns: Vec<String> = columns
-        .map(|column| column.map(as_bytes))
+        .map(|column| column.map(|own| as_bytes(own) + all_digits(own)))
         .collect::<Option<_>>()?;
     let rows = match before {
         Some(before) => format!(
@@ -416,7 +427,7 @@ impl<'a> Filler<'a> {
                     match opened {
                         None => wiped::extend(open, b"NULL"),
                         Some(mut opened) => {
-                            put(&column.form, opened.text(), open)?;
+                            put(&column.form, &opened.exact_text(), open)?;
                             opened.wipe();
                         }
                     }

@@ -10,14 +10,15 @@ pub(super) fn zone(
     offset_s: &str,
     uses_zone: bool,
 ) -> Result<String, StatementError> {
-    let own = match own {
-        "SYSTEM" => of_system,
-        own => own,
+    let (own, is_system) = match own {
+        "SYSTEM" => (of_system, true),
+        own => (own, false),
     };
     if own.starts_with(['+', '-']) {
         return Ok(own.to_owned());
     }
-    if ["UTC", "GMT", "Etc/UTC"].contains(&own) {
+    // London's own name for winter is GMT, too.
+    if ["UTC", "Etc/UTC"].contains(&own) || (own == "GMT" && !is_system) {
         return Ok("+00:00".to_owned());
     }
     let offset_s: i64 = offset_s.parse().unwrap_or(1);

@@ -8,7 +8,7 @@ use sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, ColumnOption, Ident,
 };
 
-use super::{check_name, check_option, names, seal};
+use super::{check_name, check_option, defaults, names, seal};
 use crate::{ProtectedColumn, Refusal, Schema};
 use sql_plan::{refuse, unsupported};
 
@@ -101,6 +101,16 @@ fn add(
             rule.table, rule.column
         ))
         .with_hint("Add it without NOT NULL."));
+    }
+    if defaults::has_any(column) {
+        return Err(refuse(format!(
+            "{}.{} would have a default, which rows that are there would not get",
+            rule.table, rule.column
+        ))
+        .with_hint(
+            "Add it without DEFAULT, and set the values by UPDATE. New rows get the default of \
+             its rule.",
+        ));
     }
     seal(column, rule, schema)?;
     Ok(true)

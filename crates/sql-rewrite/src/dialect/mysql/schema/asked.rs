@@ -30,7 +30,7 @@ pub const ASKED: [&str; 9] = [
     concat!(
         "SELECT table_schema, table_name, column_name, column_type, is_nullable = 'YES', \
          column_default IS NOT NULL AND (column_default <> 'NULL' OR VERSION() NOT LIKE \
-         '%MariaDB%'), extra, collation_name, privileges FROM \
+         '%MariaDB%'), extra, collation_name, privileges, column_default FROM \
          information_schema.columns WHERE ",
         of_users!("table_schema"),
         " ORDER BY table_schema, table_name, ordinal_position"
