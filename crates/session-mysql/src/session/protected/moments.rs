@@ -9,6 +9,7 @@ use session_core::{Fault, Loaded, StatementError};
 use sql_plan::{Assignment, ColumnId, Expression, Form, Hole, Literal, Plan, Source, Translated};
 use sqlstate::SqlState;
 
+use super::pending::Moment;
 use super::question::Answered;
 use super::texts::statements;
 use super::{Pending, Protected, Reach};
@@ -16,17 +17,6 @@ use crate::refusal::Refusal;
 
 /// What is asked. A limit set by the session does not hold where there is another one.
 const QUESTION: &str = "SELECT CURRENT_TIMESTAMP(6) LIMIT 1";
-
-/// The moment at which a command is carried out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::session) enum Moment {
-    /// No statement of the command has asked for it.
-    Unknown,
-    /// The server is asked.
-    Asked,
-    /// With six digits of a second.
-    Known(String),
-}
 
 fn is_moment(source: &Source) -> bool {
     *source == Source::Literal(Literal::TransactionTime)

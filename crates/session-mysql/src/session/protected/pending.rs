@@ -4,9 +4,19 @@ use sql_rewrite::mysql::several::Remaining;
 use wire_mysql::Malformed;
 use wire_mysql::command::{Command, kind, write_text};
 
-use super::moments::Moment;
 use super::texts;
 use crate::refusal::{Reason, Refusal};
+
+/// The moment at which a command is carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::session) enum Moment {
+    /// No statement of the command has asked for it.
+    Unknown,
+    /// The server is asked.
+    Asked,
+    /// With six digits of a second.
+    Known(String),
+}
 
 /// A command that waits for the proxy's own questions.
 #[derive(Debug)]
