@@ -7,6 +7,12 @@ use crate::common::texts::{answer, code};
 /// Statements over `{t}` with a call that counts itself. Some are answered, all others may be
 /// refused.
 const ACTING: &[(&str, bool)] = &[
+    // What is not volatile may be called for any rows.
+    (
+        "SELECT id FROM {t} WHERE note = 'CANARYa' AND calm(id) > 0",
+        true,
+    ),
+    ("SELECT note, calm(id) FROM {t} ORDER BY note LIMIT 1", true),
     ("SELECT act(), note || '!' FROM {t}", true),
     ("SELECT act(), act(), note || '!' FROM {t}", true),
     ("UPDATE {t} SET score = score + 1, plain = act()", true),
@@ -76,6 +82,8 @@ fn calls_that_act_are_made_as_often_as_without_the_proxy_or_refused() {
         let mut client = setup.connect();
         for text in [
             "CREATE SEQUENCE acts",
+            "CREATE FUNCTION calm(integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT $1 + \
+             1'",
             "CREATE FUNCTION act() RETURNS integer LANGUAGE sql AS 'SELECT \
              pg_catalog.nextval(''acts'')::integer'",
         ] {

@@ -178,11 +178,11 @@ impl Shape {
     ) -> Result<(), Refusal> {
         let values: Vec<&Expression> = self.project.iter().map(|(_, value, _)| value).collect();
         let leaves_out = is_filtered || is_cut || self.grouped;
-        let dialect = lowering.analysis.dialect();
+        let schema = lowering.analysis.schema;
         let fetched: Vec<&Expr> = fetched.iter().map(|own| &own.expression).collect();
-        calls::check((&fetched, lowering.before), &values, leaves_out, dialect)?;
+        calls::check((&fetched, lowering.before), &values, leaves_out, schema)?;
         match is_filtered {
-            true => calls::check_condition(select.selection.as_ref(), dialect),
+            true => calls::check_condition(select.selection.as_ref(), schema),
             false => Ok(()),
         }
     }

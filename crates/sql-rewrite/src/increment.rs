@@ -190,7 +190,7 @@ fn lower(
     let fetched = lowering.fetched;
     let values: Vec<_> = assignments.iter().map(|own| &own.value).collect();
     let expressions: Vec<&Expr> = fetched.iter().map(|own| &own.expression).collect();
-    calls::check((&expressions, before), &values, false, analysis.dialect())?;
+    calls::check((&expressions, before), &values, false, analysis.schema)?;
     let meetings = Meetings::new(analysis, &fetched, before);
     for assignment in &assignments {
         meetings.check_stored(assignment.column, &assignment.value)?;

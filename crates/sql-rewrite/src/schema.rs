@@ -398,6 +398,9 @@ pub struct FinisherFacts {
     pub shadows: Vec<String>,
     /// Names of operators of users and of extensions.
     pub operators: BTreeSet<String>,
+    /// Names of functions of users and of extensions that the server itself does not have, and of
+    /// which none is volatile.
+    pub steady_functions: BTreeSet<String>,
     /// Text search configurations.
     pub text_search: TextSearch,
     /// Extensions of PostgreSQL's own whose functions the finisher evaluates.

@@ -23,7 +23,7 @@ impl Fetched {
     /// Whether it is this expression, for this column: columns that are sealed together are read
     /// from one. What gives another value each time is evaluated each time.
     pub fn is(&self, expression: &Expr, sealed: Option<ColumnId>) -> bool {
-        self.expression == *expression && self.sealed == sealed && !calls::varies(expression)
+        self.expression == *expression && self.sealed == sealed && !calls::varies(expression, None)
     }
 
     /// The column of the answer to the proxy.

@@ -319,7 +319,7 @@ fn decide(
             && let Some(expression) = column.first().map(|cell| (**cell).clone())
             && column.iter().all(|cell| **cell == expression)
             && finisher::is_of_no_row(&expression)?
-            && !(is_distinct && calls::varies(&expression))
+            && !(is_distinct && calls::varies(&expression, Some(schema)))
         {
             kept.push((index, expression));
             continue;

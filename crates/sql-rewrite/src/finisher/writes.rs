@@ -65,7 +65,7 @@ pub(crate) fn of_update(update: &Update, schema: &Schema) -> Result<Plan, Refusa
     if !others.is_empty() {
         // The server would evaluate it for each of several rows that one row meets.
         let mut kept = kept.iter();
-        kept.try_for_each(|own| calls::check_condition(Some(&own.value), schema.dialect))?;
+        kept.try_for_each(|own| calls::check_condition(Some(&own.value), schema))?;
     }
     let own = target.known_as(schema.dialect);
     other_relations::check(returning, &kept, (own, others), schema)?;

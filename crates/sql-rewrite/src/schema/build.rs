@@ -96,11 +96,12 @@ impl Schema {
             .filter(|row| truth(row, 2))
             .map(|row| text(row, 0))
             .collect();
-        building.schema.catalogue.finisher.operators = answers[7]
-            .iter()
-            .filter(|row| !text(row, 3).is_empty())
-            .map(|row| text(row, 0))
-            .collect();
+        let of_kind = |kind: &'static str| {
+            let rows = answers[7].iter().filter(move |row| text(row, 3) == kind);
+            rows.map(|row| text(row, 0))
+        };
+        building.schema.catalogue.finisher.operators = of_kind("operator").collect();
+        building.schema.catalogue.finisher.steady_functions = of_kind("steady").collect();
         building.resolve_views(&dependencies);
         building.schema.suspect_functions = building.suspect_functions(&answers[7]);
         for row in &answers[8] {

@@ -3,12 +3,12 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::Expr;
+use sqlparser::ast::{Expr, ObjectName};
 
 use super::finisher::{is_of_chance, is_of_moment, is_own_function};
-use super::names::builtin;
+use super::names::{builtin, split};
 use crate::walk;
-use crate::{Dialect, Expression, Refusal};
+use crate::{Dialect, Expression, Refusal, Schema};
 use sql_plan::unsupported;
 
 /// Functions of PostgreSQL that read what a session or the catalogues say, and change nothing.
@@ -22,16 +22,17 @@ const READING: &str = "\
 /// Words that the parser takes for names of functions.
 const SYNTAX: [&str; 3] = ["array", "row", "exists"];
 
-/// The name of a function in an expression that may do more than return a value. What such a
-/// function of users does is not known.
-pub(crate) fn acting(expression: &Expr) -> Option<String> {
+/// The name of a function in an expression that may do more than return a value. A function of
+/// users may, unless the schema says that none of its name is volatile.
+pub(crate) fn acting(expression: &Expr, schema: Option<&Schema>) -> Option<String> {
     let found = walk::expressions(expression, |part| match part {
         Expr::Function(function) if !is_of_moment(part) && !is_of_chance(part) => {
             let is_known = is_own_function(&function.name)
                 || builtin(&function.name).is_some_and(|name| {
                     SYNTAX.contains(&name.as_str())
                         || READING.split_whitespace().any(|own| own == name)
-                });
+                })
+                || is_steady(&function.name, schema);
             match is_known {
                 true => ControlFlow::Continue(()),
                 false => ControlFlow::Break(function.name.to_string()),
@@ -42,9 +43,15 @@ pub(crate) fn acting(expression: &Expr) -> Option<String> {
     found.break_value()
 }
 
+fn is_steady(name: &ObjectName, schema: Option<&Schema>) -> bool {
+    let steady = schema.map(|schema| &schema.catalogue.finisher.steady_functions);
+    let own = split(name).map(|(_, name)| name);
+    own.is_some_and(|own| steady.is_some_and(|steady| steady.contains(&own)))
+}
+
 /// Whether a call in an expression may give another value each time, or do something.
-pub(crate) fn varies(expression: &Expr) -> bool {
-    is_of_chance(expression) || acting(expression).is_some()
+pub(crate) fn varies(expression: &Expr, schema: Option<&Schema>) -> bool {
+    is_of_chance(expression) || acting(expression, schema).is_some()
 }
 
 /// Refuses calls among what the proxy fetches, if they would be made for other rows than the server
@@ -58,11 +65,12 @@ pub(crate) fn check(
     (fetched, before): (&[&Expr], usize),
     values: &[&Expression],
     leaves_out: bool,
-    dialect: Dialect,
+    schema: &Schema,
 ) -> Result<(), Refusal> {
-    let postgres = fetched.iter().filter(|_| dialect == Dialect::Postgres);
+    let is_postgres = schema.dialect == Dialect::Postgres;
+    let postgres = fetched.iter().filter(|_| is_postgres);
     for (index, one) in postgres.enumerate() {
-        let Some(name) = acting(one) else {
+        let Some(name) = acting(one, Some(schema)) else {
             continue;
         };
         let own = Expression::Column(before + index);
@@ -78,9 +86,9 @@ pub(crate) fn check(
 ///
 /// # Errors
 /// It names the function.
-pub(crate) fn check_condition(condition: Option<&Expr>, dialect: Dialect) -> Result<(), Refusal> {
-    let own = condition.filter(|_| dialect == Dialect::Postgres);
-    match own.and_then(acting) {
+pub(crate) fn check_condition(condition: Option<&Expr>, schema: &Schema) -> Result<(), Refusal> {
+    let own = condition.filter(|_| schema.dialect == Dialect::Postgres);
+    match own.and_then(|own| acting(own, Some(schema))) {
         None => Ok(()),
         Some(name) => Err(of_other_rows(&name)),
     }

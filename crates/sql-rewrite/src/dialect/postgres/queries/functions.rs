@@ -12,6 +12,9 @@
 /// Their fourth column is not NULL, and empty for operators of extensions whose types the finisher
 /// has.
 ///
+/// Then functions of names that the server itself does not have, and of which none is volatile,
+/// with `steady` in the fourth column.
+///
 /// Then `::` for each cast of users from one of the server's own types to another one, and `::
 /// unasked` for each that the server applies by itself.
 pub(super) const FUNCTIONS: &str = "\
@@ -55,6 +58,15 @@ SELECT o.oprname::pg_catalog.text, ''::pg_catalog.text,
             THEN '' ELSE 'operator' END, o.oid
   FROM pg_catalog.pg_operator o
  WHERE o.oid OPERATOR(pg_catalog.>=) '16384'::pg_catalog.oid
+UNION ALL
+SELECT p.proname::pg_catalog.text, '', 'false', 'steady', p.oid
+  FROM pg_catalog.pg_proc p
+ WHERE p.oid OPERATOR(pg_catalog.>=) '16384'::pg_catalog.oid
+   AND NOT EXISTS (SELECT 1
+                     FROM pg_catalog.pg_proc own
+                    WHERE own.proname OPERATOR(pg_catalog.=) p.proname
+                      AND (own.provolatile OPERATOR(pg_catalog.=) 'v'::pg_catalog.\"char\"
+                           OR own.oid OPERATOR(pg_catalog.<) '16384'::pg_catalog.oid))
 UNION ALL
 SELECT kind.name, '', 'true', '', c.oid
   FROM pg_catalog.pg_cast c
