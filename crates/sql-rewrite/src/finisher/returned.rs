@@ -119,7 +119,8 @@ pub(crate) fn of_found(
     let Some(target) = Target::of(statement) else {
         return Ok(None);
     };
-    if found(&returning(statement, None)).is_err() {
+    // What becomes of queries, [`super::writes`] says.
+    if has_query(&target.list) || found(&returning(statement, None)).is_err() {
         return Ok(None);
     }
     let list = List::of(target.checked(schema)?, schema)?;
