@@ -107,7 +107,8 @@ fn check_parameters(query: &Query) -> Result<(), Refusal> {
     )
 }
 
-/// The same of a statement whose rows or values the finisher finds.
+/// The plan of a statement whose rows or values the finisher finds, and what it returns as well.
+/// None: it has no such list, or the finisher cannot do the rest either.
 ///
 /// # Errors
 /// As those of [`of_statement`].

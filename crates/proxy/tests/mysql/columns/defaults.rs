@@ -3,11 +3,11 @@
 
 use std::fs;
 
-use mysql::{Conn, Value, prelude::Queryable as _};
+use mysql::{Value, prelude::Queryable as _};
 use server_testkit::mysql::Brand;
 
 use super::inserted::same;
-use super::lab::{Lab, finish};
+use super::lab::{Lab, assert_shown_alike, finish};
 
 const RULES: &str = "
 [keys]
@@ -148,24 +148,8 @@ fn a_moment_is_that_of_the_statement() {
 #[test]
 fn tables_with_defaults_are_shown_as_they_were_declared() {
     for mut lab in labs() {
-        let said = |client: &mut Conn, text: &str| {
-            let rows: Vec<mysql::Row> = client.query(text).expect(text);
-            let rows: Vec<_> = rows.into_iter().map(mysql::Row::unwrap).collect();
-            format!("{rows:?}").replace("twin", "shop")
-        };
         for table in ["item", "pair", "source"] {
-            for text in [
-                format!("SHOW CREATE TABLE {table}"),
-                format!("SHOW FULL COLUMNS FROM {table}"),
-                format!("DESCRIBE {table}"),
-                format!(
-                    "SELECT * FROM information_schema.columns WHERE table_schema = DATABASE() AND \
-                     table_name = '{table}' ORDER BY ordinal_position"
-                ),
-            ] {
-                let (ours, theirs) = (said(&mut lab.ours, &text), said(&mut lab.theirs, &text));
-                assert_eq!(ours, theirs, "{text}");
-            }
+            assert_shown_alike(&mut lab, table);
         }
         // What was shown makes the same table again.
         let shown: Option<(String, String)> = lab

@@ -130,3 +130,25 @@ pub fn finish(engine: &str) -> String {
     let programs = programs.map_or_else(String::new, |own| format!("programs = {own:?}\n"));
     format!("\n[finish]\nengine = \"{engine}\"\n{run_as}{programs}")
 }
+
+/// Asserts that a table is shown through the proxy as the plain twin is, each way there is.
+#[track_caller]
+pub fn assert_shown_alike(lab: &mut Lab, table: &str) {
+    let said = |client: &mut Conn, text: &str| {
+        let rows: Vec<mysql::Row> = client.query(text).expect(text);
+        let rows: Vec<_> = rows.into_iter().map(mysql::Row::unwrap).collect();
+        format!("{rows:?}").replace("twin", "shop")
+    };
+    for text in [
+        format!("SHOW CREATE TABLE {table}"),
+        format!("SHOW FULL COLUMNS FROM {table}"),
+        format!("DESCRIBE {table}"),
+        format!(
+            "SELECT * FROM information_schema.columns WHERE table_schema = DATABASE() AND \
+             table_name = '{table}' ORDER BY ordinal_position"
+        ),
+    ] {
+        let (ours, theirs) = (said(&mut lab.ours, &text), said(&mut lab.theirs, &text));
+        assert_eq!(ours, theirs, "{text}");
+    }
+}

@@ -5,7 +5,7 @@ use mysql::{Conn, Value, prelude::Queryable as _};
 use server_testkit::mysql::Brand;
 
 use super::inserted::same;
-use super::lab::{Lab, finisher_of};
+use super::lab::{Lab, assert_shown_alike, finisher_of};
 
 /// A type of whole numbers.
 struct Whole {
@@ -279,27 +279,8 @@ fn whole_numbers_are_counted_up_and_down() {
 #[test]
 fn tables_of_all_types_are_shown_as_they_were_declared() {
     for mut lab in labs() {
-        let said = |client: &mut Conn, text: &str| {
-            let rows: Vec<mysql::Row> = client.query(text).expect(text);
-            let rows: Vec<_> = rows.into_iter().map(mysql::Row::unwrap).collect();
-            format!("{rows:?}").replace("twin", "shop")
-        };
         for (table, _) in MODES {
-            for text in [
-                format!("SHOW CREATE TABLE {table}"),
-                format!("SHOW FULL COLUMNS FROM {table}"),
-                format!("DESCRIBE {table}"),
-                format!(
-                    "SELECT * FROM information_schema.columns WHERE table_schema = DATABASE() AND \
-                     table_name = '{table}' ORDER BY ordinal_position"
-                ),
-            ] {
-                assert_eq!(
-                    said(&mut lab.ours, &text),
-                    said(&mut lab.theirs, &text),
-                    "{text}"
-                );
-            }
+            assert_shown_alike(&mut lab, table);
         }
         for (text, reason) in [
             (
