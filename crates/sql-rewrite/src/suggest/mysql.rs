@@ -41,6 +41,9 @@ const TRIGGERS: usize = 4;
 /// Where a row of [`COLUMNS`] has the type.
 const COLUMN_TYPE: usize = 3;
 
+/// Where a row of [`COLUMNS`] says whether the column has a default.
+const COLUMN_HAS_DEFAULT: usize = 5;
+
 /// What a server has told.
 #[derive(Clone, Copy, Debug)]
 pub struct MySqlServer<'a> {
@@ -414,6 +417,8 @@ impl Proposing<'_> {
                 Physical::MediumBlob => "longblob".to_owned(),
             };
             row[COLUMN_TYPE] = Some(stored);
+            // The default is the rule's then.
+            row[COLUMN_HAS_DEFAULT] = Some("0".to_owned());
         }
         build(rules, &answers, self.server.own, self.server.database)
     }

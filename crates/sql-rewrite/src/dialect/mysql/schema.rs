@@ -347,9 +347,10 @@ impl Builder {
                 number,
                 not_null: !truth(row, 4),
                 has_default: truth(row, 5) || extra.contains("auto_increment"),
-                is_generated: extra.contains("generated")
-                    || extra.contains("virtual")
-                    || extra.contains("stored"),
+                // MySQL says `DEFAULT_GENERATED` of a default that it computes.
+                is_generated: extra
+                    .split(' ')
+                    .any(|word| matches!(word, "generated" | "virtual" | "stored")),
                 protected: None,
                 physical: None,
             });
