@@ -331,6 +331,7 @@ impl Running {
         walls::create_database(&mut owner, &name, kind).await?;
         let mut owner = connect(&self.socket, &walls::owner_parameters(&name)).await?;
         walls::wall_in(&mut owner).await?;
+        walls::create_failing_function(&mut owner).await?;
         moment_casts::create(&mut owner).await?;
         // Types of extensions make room for enumerations.
         let lacking = extensions::create(&mut owner, &name, kind).await?;

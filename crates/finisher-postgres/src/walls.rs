@@ -13,6 +13,7 @@ use std::collections::HashSet;
 
 use session_core::StatementError;
 use session_postgres::finisher::FinisherKind;
+use sql_rewrite::{FAILING_FUNCTION, FAILING_SCHEMA};
 use sqlstate::SqlState;
 
 use crate::connection::{Connection, Failure};
@@ -247,6 +248,14 @@ pub(crate) async fn wall_in(owner: &mut Connection) -> Result<(), FinisherError>
     let functions: Vec<String> = functions.into_iter().flatten().flatten().collect();
     let functions = functions.join(", ");
     let sql = format!("REVOKE EXECUTE ON ROUTINE {functions} FROM PUBLIC");
+    owner.simple(&sql).await.map_err(refused)?;
+    Ok(())
+}
+
+/// Creates what stands in queries for calls that nobody may make here, on a connection of the
+/// superuser to the database.
+pub(crate) async fn create_failing_function(owner: &mut Connection) -> Result<(), FinisherError> {
+    let sql = format!("{FAILING_FUNCTION}; GRANT USAGE ON SCHEMA {FAILING_SCHEMA} TO {QUERIES}");
     owner.simple(&sql).await.map_err(refused)?;
     Ok(())
 }

@@ -88,7 +88,7 @@ pub(crate) fn of_query(query: &Query, schema: &Schema) -> Result<Plan, Refusal> 
     if let Some(plan) = sequences::of_query(query, schema)? {
         return Ok(plan);
     }
-    finisher::check(query, schema)?;
+    finisher::check_failing(query, schema)?;
     let prepared = Prepared::new(query.clone(), None, schema)?;
     let (analysis, fetched) = Analysis::run(schema, |analysis| prepared.fetch(&[], analysis))?;
     let plan = prepared.plan(fetched, analysis, None)?;
@@ -101,7 +101,7 @@ pub(crate) fn of_query(query: &Query, schema: &Schema) -> Result<Plan, Refusal> 
 /// # Errors
 /// As those of [`of_query`].
 pub(crate) fn of_cursor(query: &Query, schema: &Schema) -> Result<Plan, Refusal> {
-    finisher::check(query, schema)?;
+    finisher::check_failing(query, schema)?;
     let mut prepared = Prepared::new(query.clone(), None, schema)?;
     let name = finisher::CURSOR_RELATION;
     let text = format!("SELECT {name}.*, {name}.* FROM (SELECT 1) AS {name}");
@@ -152,6 +152,7 @@ impl Prepared {
         for leg in occurrences.legs.iter().filter(|leg| leg.is_located()) {
             whole_rows::check(&query, leg, schema)?;
         }
+        finisher::replace_failing_calls(&mut query, schema);
         // Conditions that the server evaluates keep their calls.
         let names = finisher::replace_server_calls(&mut query);
         let is_empty = occurrences.legs.is_empty() && names.is_empty();

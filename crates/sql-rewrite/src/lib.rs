@@ -37,7 +37,7 @@ pub use checked_rules::check_rules;
 pub use describe::describe;
 pub use dialect::Dialect;
 pub use dialect::mysql;
-pub use dialect::postgres::finisher::unknown_to_finisher;
+pub use dialect::postgres::finisher::{FAILING_FUNCTION, FAILING_SCHEMA, unknown_to_finisher};
 pub use dialect::postgres::leading::{is_copy, needs_block};
 pub use dialect::postgres::names::NAME_SIZE_MAX;
 pub use dialect::postgres::objects::{Objects, may_fetch, may_name_objects, scrolled};

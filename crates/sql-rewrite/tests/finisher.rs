@@ -263,8 +263,12 @@ fn conditions_of(statement: &str, table: &str) -> String {
 fn what_the_finisher_cannot_know_is_refused() {
     for (statement, words) in [
         (
-            "SELECT pg_try_advisory_lock(1) FROM person WHERE round(salary) = 1",
-            "function pg_try_advisory_lock",
+            "SELECT (pg_control_init()).blocks_per_segment FROM person WHERE round(salary) = 1",
+            "function pg_control_init",
+        ),
+        (
+            "SELECT * FROM person, pg_control_init() WHERE round(salary) = 1",
+            "pg_control_init",
         ),
         ("SELECT own.f(salary) FROM person", "function own.f"),
         (
@@ -286,6 +290,20 @@ fn what_the_finisher_cannot_know_is_refused() {
         let is_refused = described.starts_with("refused: ") && described.contains(words);
         assert!(is_refused, "{statement}: {described}");
     }
+}
+
+#[test]
+fn a_call_that_only_the_server_can_make_fails_and_is_in_no_condition_of_a_fetch() {
+    let described = described(
+        "SELECT pg_try_advisory_lock(1), round(salary) FROM person WHERE active AND \
+         pg_try_advisory_lock(id) AND lower(name) = 'x'",
+    );
+    let (fetch, finisher) = described.split_once("finisher: ").expect("two halves");
+    assert!(!fetch.contains("advisory"), "{fetch}");
+    let call = "strongroom_calls.failing(CASE WHEN false THEN \
+                pg_catalog.\"pg_try_advisory_lock\"(1) END, 'pg_try_advisory_lock') AS \
+                pg_try_advisory_lock";
+    assert!(finisher.contains(call), "{finisher}");
 }
 
 #[test]

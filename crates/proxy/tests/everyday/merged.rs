@@ -122,6 +122,34 @@ pub const STATEMENTS: &[&str] = &[
      INSERT (id, name) VALUES (s.id)",
     "MERGE INTO entry t USING (VALUES (77)) AS s (id) ON t.account_id = s.id WHEN NOT MATCHED THEN \
      INSERT (account_id, number) VALUES (s.id, 1)",
+    // Queries for rows without a partner.
+    "MERGE INTO archive t USING account s ON t.id = s.id AND s.plain > 9 WHEN NOT MATCHED AND \
+     EXISTS (SELECT FROM entry e WHERE e.account_id = s.id AND e.memo ~ 'x') THEN INSERT (id, \
+     name) VALUES (s.id + 100, left(upper(s.name), 12)) WHEN NOT MATCHED AND s.id = (SELECT \
+     max(a.account_id) FROM entry a) THEN INSERT (id, note) VALUES (s.id + 200, (SELECT \
+     string_agg(e.memo, ',' ORDER BY e.number) FROM entry e WHERE e.account_id <> s.id))",
+    "MERGE INTO archive t USING (VALUES (60), (9), (2)) AS s (n) ON t.id = s.n WHEN MATCHED THEN \
+     UPDATE SET note = (SELECT max(a.note) FROM account a WHERE a.id <> t.id) WHEN NOT MATCHED \
+     THEN INSERT (id, note) VALUES (n, (SELECT x.* FROM (SELECT min(memo) FROM entry WHERE \
+     number < n) x))",
+    "MERGE INTO account t USING (VALUES (50)) AS s (id) ON t.id = s.id WHEN NOT MATCHED THEN \
+     INSERT (id, name) VALUES (s.id, (SELECT max(memo) FROM entry))",
+    "MERGE INTO archive t USING (VALUES (60)) AS s (n) ON t.id = s.n WHEN NOT MATCHED THEN INSERT \
+     (id, note) VALUES (n, (SELECT max(name) FROM account)) ## refused: name in a query in WHEN \
+     NOT MATCHED",
+    "MERGE INTO archive t USING (VALUES (60)) AS s (n) ON t.id = s.n WHEN NOT MATCHED THEN INSERT \
+     (id, note) VALUES (n, (SELECT max(t.name) FROM account t)) ## refused: t.name in a query in \
+     WHEN NOT MATCHED",
+    "MERGE INTO archive t USING (VALUES (60)) AS s (n) ON t.id = s.n WHEN NOT MATCHED THEN INSERT \
+     (id, note) VALUES (n, (SELECT max(a.note) FROM account a, LATERAL (SELECT t.*) x)) ## \
+     refused: t.* in a query in WHEN NOT MATCHED",
+    "MERGE INTO archive t USING (VALUES (60)) AS s (n) ON t.id = s.n WHEN NOT MATCHED THEN INSERT \
+     (id, note) VALUES (n, (SELECT max(a.note) FROM account a WHERE t IS NULL)) ## refused: t in a \
+     query in WHEN NOT MATCHED",
+    "MERGE INTO archive t USING (VALUES (60)) AS s (n) ON t.id = s.n WHEN NOT MATCHED THEN INSERT \
+     (id, note) VALUES (n, (SELECT max(a.note) FROM account a WHERE archive.id = 1))",
+    "MERGE INTO open t USING account s ON t.id = s.plain WHEN NOT MATCHED THEN INSERT (id, word) \
+     VALUES (s.plain + 10, (SELECT max(e.memo) FROM entry e)) ## refused: not protected",
     // What would give values of protected columns to the server.
     "MERGE INTO open t USING account s ON t.id = s.plain WHEN MATCHED THEN UPDATE SET word = \
      s.note ## refused: not protected",
@@ -140,9 +168,6 @@ pub const STATEMENTS: &[&str] = &[
     "MERGE INTO account t USING (VALUES ((SELECT max(score) FROM account))) AS s (n) ON t.id = 1 \
      WHEN MATCHED THEN UPDATE SET plain = s.n ## refused: not protected",
     // What is not supported.
-    "MERGE INTO account t USING (VALUES (50)) AS s (id) ON t.id = s.id WHEN NOT MATCHED THEN \
-     INSERT (id, name) VALUES (s.id, (SELECT max(memo) FROM entry)) ## refused: a query in WHEN \
-     NOT MATCHED",
     "MERGE INTO account t USING (VALUES (1)) AS s (id) ON t.id = s.id WHEN MATCHED THEN UPDATE SET \
      (name, note) = (SELECT memo, memo FROM entry) ## refused: a row that is assigned",
 ];

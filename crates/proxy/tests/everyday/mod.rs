@@ -7,6 +7,7 @@ mod inserted;
 mod merged;
 mod returned;
 mod rounded;
+mod server_calls;
 mod statements;
 mod upserted;
 
@@ -384,6 +385,11 @@ fn rows_are_merged_as_by_a_plain_server() {
 #[test]
 fn what_a_write_returns_is_computed_as_on_a_plain_server() {
     assert_all_with_finisher(returned::STATEMENTS);
+}
+
+#[test]
+fn calls_that_only_the_server_can_make_are_refused_where_they_are_evaluated() {
+    assert_all_with_finisher(server_calls::STATEMENTS);
 }
 
 #[test]

@@ -27,6 +27,11 @@ pub const STATEMENTS: &[&str] = &[
     "UPDATE account a SET plain = 0 WHERE name = $1 RETURNING a.day + 1, a.name > a.note ## \
      CANARYann",
     "UPDATE public.account SET plain = 0 WHERE id = 1 RETURNING account.day + 1",
+    "UPDATE account SET plain = 0 WHERE id = 1 RETURNING public.account.day + 1, \
+     reverse(account.note)",
+    "DELETE FROM public.entry WHERE number = 2 RETURNING upper(public.entry.memo), \
+     public.entry.number",
+    "UPDATE account SET plain = 0 WHERE id = 1 RETURNING other.account.day + 1",
     "UPDATE account SET plain = 0 WHERE id = $1 RETURNING upper(note) ## 99",
     "UPDATE account SET note = 'CANARYn' WHERE plain = 1 RETURNING note = 'CANARYn'",
     "UPDATE account SET plain = 0 WHERE id = 1 RETURNING ROW(id, note)::text, num_nulls(note, \

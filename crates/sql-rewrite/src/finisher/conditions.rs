@@ -84,7 +84,9 @@ impl<'a> Scope<'a> {
         };
         let mut joins = Vec::new();
         let mut own = vec![Vec::new(); sources.len()];
-        let certain = |(condition, _): &(&Expr, Option<usize>)| !finisher::is_of_chance(condition);
+        let certain = |(condition, _): &(&Expr, Option<usize>)| {
+            !finisher::is_of_chance(condition) && !finisher::has_server_calls(condition, schema)
+        };
         for (condition, only) in conditions.into_iter().filter(certain) {
             for (index, source) in sources.iter().enumerate() {
                 if !may_restrict(source, only) {

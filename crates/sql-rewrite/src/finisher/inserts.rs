@@ -115,7 +115,7 @@ fn planned(
         )?;
     }
     check_always(&targets, marks::overriding(name), schema)?;
-    finisher::check(&source, schema)?;
+    finisher::check_failing(&source, schema)?;
     let prepared = Prepared::new(source, None, schema)?;
     let is_plain = prepared.legs.iter().all(|leg| {
         let of_leg = schema.tables.get(&leg.table);

@@ -178,14 +178,16 @@ impl<'s> Merging<'s> {
         let join = &mut select.from[0].joins[0];
         join.relation = self.target.clone();
         put_condition(join, self.on.clone())?;
-        finisher::check(&query, self.schema)?;
+        finisher::check_failing(&query, self.schema)?;
         let factor: *const TableFactor = &select_of(&mut query)?.from[0].joins[0].relation;
         let mut prepared =
             Prepared::new(query, Some((factor, dialect.row_locator())), self.schema)?;
         let select = select_of(&mut prepared.query)?;
         let mut items = std::mem::take(&mut select.projection).into_iter();
         let mut next = || match items.next() {
-            Some(SelectItem::UnnamedExpr(item)) => Ok(item),
+            Some(SelectItem::UnnamedExpr(item) | SelectItem::ExprWithAlias { expr: item, .. }) => {
+                Ok(item)
+            }
             _ => Err(unsupported("a clause of this form")),
         };
         let number = self.number(&mut next)?;

@@ -319,6 +319,13 @@ impl Target {
         Ok(query)
     }
 
+    /// Whether the table is one of this namespace.
+    fn is_in(&self, namespace: &str, schema: &Schema) -> bool {
+        let table = schema.dialect.split(&self.name);
+        let table = table.and_then(|(own, name)| schema.find(own.as_deref(), &name));
+        table.is_some_and(|table| table.schema == namespace)
+    }
+
     fn check(&self, query: &Query, schema: &Schema) -> Result<(), Refusal> {
         if has_query(&self.list) {
             return Err(unsupported(
@@ -348,6 +355,13 @@ impl Target {
         let found = walk::expressions(&self.list, |part| match part {
             Expr::CompoundIdentifier(parts) => match parts.as_slice() {
                 [table, _] if schema.dialect.fold(table) == own => ControlFlow::Continue(()),
+                [namespace, table, _]
+                    if self.alias.is_none()
+                        && schema.dialect.fold(table) == own
+                        && self.is_in(&schema.dialect.fold(namespace), schema) =>
+                {
+                    ControlFlow::Continue(())
+                }
                 _ => ControlFlow::Break(of_another(part)),
             },
             Expr::Function(function) if !is_of_a_row(function) => {

@@ -298,7 +298,7 @@ impl<'s> Choice<'s> {
         let select = select_of(&mut query)?;
         select.from.clone_from(&own.from);
         select.selection.clone_from(&own.selection);
-        finisher::check(&query, schema)?;
+        finisher::check_failing(&query, schema)?;
         let locators = schema.dialect.row_version();
         let factor: *const TableFactor = &select_of(&mut query)?.from[0].relation;
         let mut prepared = Prepared::new(query, Some((factor, locators)), schema)?;

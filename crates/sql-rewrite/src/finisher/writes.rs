@@ -259,7 +259,7 @@ impl<'s> Target<'s> {
         select.from = vec![self.factor.clone()];
         select.from.extend_from_slice(others);
         select.selection = condition.cloned();
-        finisher::check(&query, schema)?;
+        finisher::check_failing(&query, schema)?;
         let factor: *const TableFactor = &select_of(&mut query)?.from[0].relation;
         let locators = schema.dialect.row_locator();
         let mut prepared = Prepared::new(query, Some((factor, locators)), schema)?;

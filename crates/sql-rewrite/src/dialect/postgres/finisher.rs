@@ -6,13 +6,14 @@
 
 mod fields;
 mod of_server;
+mod server_calls;
 
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
     JoinConstraint, JoinOperator, ObjectName, Query, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, TableFactor, Value, Visitor,
+    SelectItemQualifiedWildcardKind, TableFactor, Value, Visit, Visitor,
 };
 
 use super::names::{SYSTEM_COLUMNS, builtin, folded, is_built_in, split};
@@ -30,6 +31,8 @@ use sql_plan::unsupported;
 pub(crate) use fields::cast_times;
 use of_server::called;
 pub(crate) use of_server::{is_of_moment, of_server, replace_server_calls};
+pub use server_calls::{FAILING_FUNCTION, FAILING_SCHEMA};
+pub(crate) use server_calls::{has_server_calls, replace_failing_calls};
 
 /// Whether a condition holds by chance, so that it must be evaluated once for each row.
 pub(crate) fn is_of_chance(condition: &Expr) -> bool {
@@ -163,11 +166,16 @@ pub(crate) fn expression(text: &str) -> Option<Expr> {
 /// # Errors
 /// It names the function or type.
 pub(crate) fn check(query: &Query, schema: &Schema) -> Result<(), Refusal> {
-    user_casts::check_unasked(schema)?;
-    match walk::visit(query, &mut Check { schema }) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(refusal) => Err(refusal),
-    }
+    checked(query, Check::new(schema, false))
+}
+
+/// The same of a query in which calls that only the server can make fail
+/// ([`replace_failing_calls`]).
+///
+/// # Errors
+/// As those of [`check`].
+pub(crate) fn check_failing(query: &Query, schema: &Schema) -> Result<(), Refusal> {
+    checked(query, Check::new(schema, true))
 }
 
 /// The same of an expression.
@@ -175,16 +183,23 @@ pub(crate) fn check(query: &Query, schema: &Schema) -> Result<(), Refusal> {
 /// # Errors
 /// As those of [`check`].
 pub(crate) fn check_expression(expression: &Expr, schema: &Schema) -> Result<(), Refusal> {
-    user_casts::check_unasked(schema)?;
-    match walk::visit(expression, &mut Check { schema }) {
+    checked(expression, Check::new(schema, false))
+}
+
+fn checked<T: Visit>(tree: &T, mut check: Check) -> Result<(), Refusal> {
+    user_casts::check_unasked(check.schema)?;
+    match walk::visit(tree, &mut check) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(refusal) => Err(refusal),
     }
 }
 
-/// The refusal of a query with an operator or a text search configuration that the finisher does
-/// not know and the server may: by the message of the error.
+/// The refusal of a query with a call, an operator or a text search configuration that the finisher
+/// does not know and the server may: by the message of the error.
 pub fn unknown_to_finisher(message: &str, schema: &Schema) -> Option<Refusal> {
+    if let Some(refusal) = server_calls::failed(message) {
+        return Some(refusal);
+    }
     if let Some(refusal) = text_search::unknown(message, &schema.catalogue.finisher.text_search) {
         return Some(refusal);
     }
@@ -245,9 +260,15 @@ fn foreign_operator(name: &str) -> Refusal {
 
 struct Check<'a> {
     schema: &'a Schema,
+    /// Whether calls that only the server can make will fail.
+    fails: bool,
 }
 
-impl Check<'_> {
+impl<'a> Check<'a> {
+    fn new(schema: &'a Schema, fails: bool) -> Self {
+        Self { schema, fails }
+    }
+
     fn text_search(&self) -> &TextSearch {
         &self.schema.catalogue.finisher.text_search
     }
@@ -267,13 +288,7 @@ impl Check<'_> {
         if is_known || is_syntax(name) || is_of_extension() {
             return Ok(());
         }
-        Err(unsupported(&format!(
-            "function {name} over protected columns that the server cannot compare"
-        ))
-        .with_hint(
-            "Only functions of PostgreSQL itself and of some of its extensions that depend on \
-             their arguments alone are evaluated outside of the server.",
-        ))
+        Err(server_calls::refused(&name.to_string()))
     }
 
     fn data_type(&self, data_type: &DataType) -> Result<(), Refusal> {
@@ -322,6 +337,11 @@ impl Visitor for Check<'_> {
     fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<Refusal> {
         flow(match expression {
             _ if called(expression).is_some() => Ok(()),
+            _ if let Some(name) = server_calls::field_of(expression, self.schema) => {
+                Err(server_calls::refused(&name))
+            }
+            _ if self.fails && server_calls::of_server(expression, self.schema).is_some() => Ok(()),
+            _ if server_calls::is_null_of_catalogue(expression) => Ok(()),
             Expr::Function(function) if is_array_of_rows(function) => Ok(()),
             Expr::Function(function) => self
                 .function(&function.name, count(function))

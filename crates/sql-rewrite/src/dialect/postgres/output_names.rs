@@ -33,22 +33,25 @@ pub(crate) fn name_columns(body: &mut SetExpr) {
 }
 
 fn name_items<'i>(items: impl IntoIterator<Item = &'i mut SelectItem>) {
-    for item in items {
-        let SelectItem::UnnamedExpr(expression) = &*item else {
-            continue;
-        };
-        if matches!(
-            expression,
-            Expr::Identifier(_) | Expr::CompoundIdentifier(_)
-        ) {
-            continue;
-        }
-        let name = output_name(expression).unwrap_or_else(|| UNNAMED.to_owned());
-        *item = SelectItem::ExprWithAlias {
-            expr: expression.clone(),
-            alias: quoted(&name),
-        };
+    items.into_iter().for_each(name_item);
+}
+
+/// Gives a column of a query the name that it has.
+pub(crate) fn name_item(item: &mut SelectItem) {
+    let SelectItem::UnnamedExpr(expression) = &*item else {
+        return;
+    };
+    if matches!(
+        expression,
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_)
+    ) {
+        return;
     }
+    let name = output_name(expression).unwrap_or_else(|| UNNAMED.to_owned());
+    *item = SelectItem::ExprWithAlias {
+        expr: expression.clone(),
+        alias: quoted(&name),
+    };
 }
 
 /// The name that the server gives to a column of a query; None: `?column?`, or it is not known.

@@ -3,9 +3,10 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Assignment as Set, AssignmentTarget, Expr, Ident, Merge, MergeAction, MergeClauseKind,
-    MergeInsertExpr, MergeInsertKind, MergeUpdateExpr, MergeUpdateKind, ObjectName, Query, Visitor,
-    VisitorMut,
+    Assignment as Set, AssignmentTarget, Expr, FunctionArg, FunctionArgExpr, FunctionArguments,
+    Ident, Merge, MergeAction, MergeClauseKind, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr,
+    MergeUpdateKind, ObjectName, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
+    Visitor, VisitorMut,
 };
 
 use super::reduction::name_of;
@@ -355,6 +356,7 @@ fn of_source(
         name: schema.dialect.fold(name),
         table,
         schema,
+        depth: 0,
     };
     match walk::visit_mut(part, &mut names) {
         ControlFlow::Continue(()) => Ok(()),
@@ -368,9 +370,47 @@ struct OfSource<'a> {
     name: String,
     table: &'a Table,
     schema: &'a Schema,
+    /// How many queries are around. In a query a name may mean a column of its own tables first, so
+    /// there is no name for the target's columns, whatever they are.
+    depth: usize,
 }
 
 impl OfSource<'_> {
+    /// Refuses a name in a query that may mean the target.
+    fn check_in_query(&self, expression: &Expr) -> Result<(), Refusal> {
+        let dialect = self.schema.dialect;
+        let is_target = |name: &Ident| dialect.fold(name) == self.name;
+        let may_mean_it = match expression {
+            Expr::Identifier(name) => {
+                is_target(name) || self.table.position(&dialect.fold(name)).is_some()
+            }
+            Expr::CompoundIdentifier(parts) => match parts.as_slice() {
+                [relations @ .., _] => relations.last().is_some_and(is_target),
+                [] => false,
+            },
+            Expr::Function(function) => match &function.args {
+                FunctionArguments::List(list) => list.args.iter().any(|argument| {
+                    matches!(
+                        argument,
+                        FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(name))
+                            if self.is_target(name)
+                    )
+                }),
+                _ => false,
+            },
+            _ => false,
+        };
+        match may_mean_it {
+            true => Err(of_query(&expression.to_string())),
+            false => Ok(()),
+        }
+    }
+
+    fn is_target(&self, name: &ObjectName) -> bool {
+        let last = name.0.last().and_then(|part| part.as_ident());
+        last.is_some_and(|last| self.schema.dialect.fold(last) == self.name)
+    }
+
     fn qualify(&self, expression: &mut Expr) -> Result<(), Refusal> {
         let dialect = self.schema.dialect;
         match expression {
@@ -408,15 +448,45 @@ impl VisitorMut for OfSource<'_> {
     type Break = Refusal;
 
     fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Refusal> {
-        ControlFlow::Break(
-            unsupported("a query in WHEN NOT MATCHED").with_hint("Use it in the source of MERGE."),
-        )
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Refusal> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Refusal> {
+        for item in &select.projection {
+            if let SelectItem::QualifiedWildcard(
+                SelectItemQualifiedWildcardKind::ObjectName(name),
+                _,
+            ) = item
+                && self.is_target(name)
+            {
+                return ControlFlow::Break(of_query(&item.to_string()));
+            }
+        }
+        ControlFlow::Continue(())
     }
 
     fn post_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Refusal> {
-        match self.qualify(expression) {
+        let checked = match self.depth {
+            0 => self.qualify(expression),
+            _ => self.check_in_query(expression),
+        };
+        match checked {
             Ok(()) => ControlFlow::Continue(()),
             Err(refusal) => ControlFlow::Break(refusal),
         }
     }
+}
+
+/// The refusal of a name in a query.
+fn of_query(name: &str) -> Refusal {
+    unsupported(&format!(
+        "{name} in a query in WHEN NOT MATCHED, which may mean a column of the target,"
+    ))
+    .with_hint("Write relation.column, with another name than that of the target.")
 }
