@@ -4,16 +4,16 @@
 pub const STATEMENTS: &[&str] = &[
     "SELECT CASE WHEN upper(note) = 'ABSENT' THEN pg_backend_pid() + pg_size_bytes(note) + \
      pg_notification_queue_usage() ELSE 0 END FROM account",
-    "SELECT id, CASE WHEN upper(note) = 'ABSENT' THEN pg_reload_conf() END AS done, \
+    "SELECT id, CASE WHEN upper(note) = 'ABSENT' THEN pg_try_advisory_lock(1) END AS done, \
      CASE WHEN false THEN pg_get_userbyid(id::oid) ELSE reverse(name) END FROM account",
-    "SELECT id, CASE WHEN upper(note) LIKE 'CANARY%' THEN pg_reload_conf() END FROM account ## \
-     refused: function pg_reload_conf over protected columns",
-    "SELECT pg_catalog.pg_reload_conf(), upper(note) FROM account WHERE note ~ 'absent'",
-    "SELECT pg_reload_conf(), upper(note) FROM account WHERE note ~ 'first' ## refused: function \
-     pg_reload_conf",
-    "SELECT upper(note) FROM account WHERE note ~ 'absent' AND pg_reload_conf()",
-    "SELECT upper(note) FROM account WHERE plain > 1 AND pg_reload_conf() AND note ~ 'x' ## \
-     refused: function pg_reload_conf",
+    "SELECT id, CASE WHEN upper(note) LIKE 'CANARY%' THEN pg_try_advisory_lock(1) END FROM account ## \
+     refused: function pg_try_advisory_lock over protected columns",
+    "SELECT pg_catalog.pg_try_advisory_lock(1), upper(note) FROM account WHERE note ~ 'absent'",
+    "SELECT pg_try_advisory_lock(1), upper(note) FROM account WHERE note ~ 'first' ## refused: function \
+     pg_try_advisory_lock",
+    "SELECT upper(note) FROM account WHERE note ~ 'absent' AND pg_try_advisory_lock(1)",
+    "SELECT upper(note) FROM account WHERE plain > 1 AND pg_try_advisory_lock(1) AND note ~ 'x' ## \
+     refused: function pg_try_advisory_lock",
     "SELECT x.*, x.lastval + 1 FROM (SELECT lastval(), pg_get_userbyid(10)::text, reverse(note) \
      FROM account WHERE note ~ 'absent') x",
     "SELECT lastval(), current_schemas(true), reverse(note) FROM account WHERE length(note) > 99 \
@@ -39,9 +39,9 @@ pub const STATEMENTS: &[&str] = &[
      upper(note) END",
     "UPDATE account SET note = pg_get_userbyid(10)::text || note WHERE note ~ 'first' ## refused: \
      function pg_get_userbyid",
-    "DELETE FROM entry WHERE memo ~ 'x' AND CASE WHEN value < 0 THEN pg_reload_conf() ELSE true \
+    "DELETE FROM entry WHERE memo ~ 'x' AND CASE WHEN value < 0 THEN pg_try_advisory_lock(1) ELSE true \
      END",
-    "DELETE FROM entry WHERE memo ~ 'x' AND pg_reload_conf() ## refused: function pg_reload_conf",
+    "DELETE FROM entry WHERE memo ~ 'x' AND pg_try_advisory_lock(1) ## refused: function pg_try_advisory_lock",
     "INSERT INTO archive (id, name) SELECT id + 100, CASE WHEN note ~ 'absent' THEN \
      pg_get_userbyid(10)::text ELSE left(upper(name), 12) END FROM account",
     "INSERT INTO archive (id, name) SELECT id + 100, pg_get_userbyid(10)::text || name FROM \
@@ -50,5 +50,5 @@ pub const STATEMENTS: &[&str] = &[
      MATCHED THEN UPDATE SET note = CASE WHEN n = 'absent' THEN pg_get_userbyid(10)::text ELSE n \
      END",
     "INSERT INTO archive (id, name) SELECT id + 100, upper(name) FROM account WHERE note ~ 'i' \
-     AND pg_reload_conf() ## refused: function pg_reload_conf",
+     AND pg_try_advisory_lock(1) ## refused: function pg_try_advisory_lock",
 ];

@@ -540,5 +540,22 @@ mod tests {
             .filter(|name| !listed.contains(&name.as_str()))
             .collect();
         assert!(missing.is_empty(), "are of several rows: {missing:?}");
+        let others = names(
+            &server,
+            "(provolatile = 'i' OR prokind <> 'f' OR proretset
+              OR prorettype IN ('cstring'::regtype, 'internal'::regtype)
+              OR proacl IS NOT NULL AND NOT EXISTS (
+                    SELECT FROM aclexplode(proacl) WHERE grantee = 0))",
+        );
+        assert!(others.iter().any(|name| name == "pg_reload_conf"));
+        let listed: Vec<&str> = server_calls::FUNCTIONS.split_whitespace().collect();
+        let wrong = others.iter().filter(|name| listed.contains(&name.as_str()));
+        let wrong: Vec<_> = wrong.collect();
+        assert!(
+            wrong.is_empty(),
+            "the server sees calls of these: {wrong:?}"
+        );
+        let pure: Vec<_> = listed.iter().filter(|name| super::is_pure(name)).collect();
+        assert!(pure.is_empty(), "the finisher evaluates {pure:?}");
     }
 }

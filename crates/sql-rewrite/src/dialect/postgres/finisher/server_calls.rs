@@ -6,7 +6,9 @@
 //! looks whether a function may be called (`eval_const_expressions` of PostgreSQL). So the call in
 //! that branch gives the expression its type and is never made.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
+use std::sync::LazyLock;
 
 use sqlparser::ast::{
     CastKind, DataType, Expr, Function, FunctionArguments, Ident, ObjectName, ObjectNamePart,
@@ -15,10 +17,16 @@ use sqlparser::ast::{
 
 use super::super::names::builtin;
 use super::super::{output_names, parse};
-use super::{OF_CHANCE, is_of_catalogue, is_pure, is_syntax};
+use super::is_of_catalogue;
 use crate::walk;
 use crate::{Refusal, Schema};
 use sql_plan::unsupported;
+
+/// Functions of PostgreSQL that return one value, that everybody may call, and that depend on more
+/// than their arguments in each of their variants. The server looks whether a function may be called
+/// also where it is not evaluated, and evaluates one that is immutable before its time: others
+/// than these are refused wherever they are.
+pub(super) const FUNCTIONS: &str = include_str!("../server_functions.txt");
 
 /// What creates the function that fails. It is volatile, so that nothing is evaluated before its
 /// time; it has the cost that functions of the server have at least, so that no other condition is
@@ -41,13 +49,9 @@ const MARK: &str = "\"strongroom call of ";
 pub(super) fn of_server(expression: &Expr, schema: &Schema) -> Option<String> {
     match expression {
         Expr::Function(function) if has_plain_arguments(function) => {
-            let name = builtin(&function.name).filter(|name| is_simple(name))?;
-            let is_own = is_pure(&name)
-                || OF_CHANCE.contains(&name.as_str())
-                || is_syntax(&function.name)
-                || schema.catalogue.finisher.shadows.contains(&name)
-                || super::called(expression).is_some();
-            (!is_own).then_some(name)
+            let name = builtin(&function.name).filter(|name| is_listed(name))?;
+            let shadows = &schema.catalogue.finisher.shadows;
+            (super::called(expression).is_none() && !shadows.contains(&name)).then_some(name)
         }
         Expr::Cast {
             kind: CastKind::Cast | CastKind::DoubleColon,
@@ -93,10 +97,9 @@ fn is_constant(expression: &Expr) -> bool {
     }
 }
 
-/// Whether a name needs no quotes in a text.
-fn is_simple(name: &str) -> bool {
-    name.bytes()
-        .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+fn is_listed(name: &str) -> bool {
+    static ALL: LazyLock<HashSet<&str>> = LazyLock::new(|| FUNCTIONS.split_whitespace().collect());
+    ALL.contains(name)
 }
 
 fn type_of_catalogue(data_type: &DataType) -> Option<String> {
@@ -175,7 +178,7 @@ impl VisitorMut for Calls<'_> {
 }
 
 /// The refusal of a query that came to such a call, or has one that the finisher cannot even read:
-/// of a function of users, or of a relation of the server.
+/// of a relation of the server, or of a function of another version.
 pub(super) fn failed(message: &str) -> Option<Refusal> {
     if let Some((_, name)) = message.split_once(MARK) {
         return Some(refused(name.trim_end_matches('"')));
@@ -190,7 +193,7 @@ pub(super) fn failed(message: &str) -> Option<Refusal> {
     }
     let name = message.strip_prefix("function pg_catalog.")?;
     let (name, _) = name.split_once('(')?;
-    (!is_pure(name)).then(|| refused(name))
+    is_listed(name).then(|| refused(name))
 }
 
 /// The refusal of a call.
