@@ -135,8 +135,14 @@ pub const STATEMENTS: &[&str] = &[
     "MERGE INTO account t USING (VALUES (50)) AS s (id) ON t.id = s.id WHEN NOT MATCHED THEN \
      INSERT (id, name) VALUES (s.id, (SELECT max(memo) FROM entry))",
     "MERGE INTO archive t USING (VALUES (60)) AS s (n) ON t.id = s.n WHEN NOT MATCHED THEN INSERT \
-     (id, note) VALUES (n, (SELECT max(name) FROM account)) ## refused: name in a query in WHEN \
-     NOT MATCHED",
+     (id, note) VALUES (n, (SELECT max(name) FROM account WHERE id IN (SELECT e.number + 1 FROM \
+     entry e)))",
+    "MERGE INTO archive t USING (VALUES (60)) AS s (n) ON t.id = s.n WHEN NOT MATCHED THEN INSERT \
+     (id, note) VALUES (n, (SELECT max(name) FROM account, (SELECT max(name) FROM entry) x)) ## \
+     refused: name in a query in WHEN NOT MATCHED",
+    "MERGE INTO archive t USING (VALUES (60)) AS s (n) ON t.id = s.n WHEN NOT MATCHED THEN INSERT \
+     (id, note) VALUES (n, (WITH account AS (SELECT 1 AS one) SELECT max(name) FROM account)) ## \
+     refused: name in a query in WHEN NOT MATCHED",
     "MERGE INTO archive t USING (VALUES (60)) AS s (n) ON t.id = s.n WHEN NOT MATCHED THEN INSERT \
      (id, note) VALUES (n, (SELECT max(t.name) FROM account t)) ## refused: t.name in a query in \
      WHEN NOT MATCHED",

@@ -6,7 +6,7 @@ use sqlparser::ast::{
     Assignment as Set, AssignmentTarget, Expr, FunctionArg, FunctionArgExpr, FunctionArguments,
     Ident, Merge, MergeAction, MergeClauseKind, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr,
     MergeUpdateKind, ObjectName, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
-    Visitor, VisitorMut,
+    TableFactor, Visitor, VisitorMut,
 };
 
 use super::reduction::name_of;
@@ -357,6 +357,8 @@ fn of_source(
         table,
         schema,
         depth: 0,
+        has_with: false,
+        selects: Vec::new(),
     };
     match walk::visit_mut(part, &mut names) {
         ControlFlow::Continue(()) => Ok(()),
@@ -370,19 +372,52 @@ struct OfSource<'a> {
     name: String,
     table: &'a Table,
     schema: &'a Schema,
-    /// How many queries are around. In a query a name may mean a column of its own tables first, so
-    /// there is no name for the target's columns, whatever they are.
+    /// How many queries are around.
     depth: usize,
+    /// One of them may have given a table's name to something else.
+    has_with: bool,
+    /// The columns of the tables of each `SELECT` around.
+    selects: Vec<Vec<String>>,
 }
 
 impl OfSource<'_> {
+    /// The columns of the tables of a `SELECT`, of those that are known.
+    fn columns_of(&self, select: &Select) -> Vec<String> {
+        let tables = select.from.iter().flat_map(|from| {
+            let joined = from.joins.iter().map(|join| &join.relation);
+            std::iter::once(&from.relation).chain(joined)
+        });
+        let tables = tables.filter_map(|factor| match factor {
+            TableFactor::Table {
+                name,
+                alias,
+                args: None,
+                ..
+            } if alias.as_ref().is_none_or(|alias| alias.columns.is_empty()) => {
+                let (own, name) = self.schema.dialect.split(name)?;
+                self.schema.find(own.as_deref(), &name)
+            }
+            _ => None,
+        });
+        let columns = tables.flat_map(|table| table.columns.iter().map(|own| own.name.clone()));
+        columns.collect()
+    }
+
+    /// Whether a name in a query is that of a column of the query's own tables.
+    fn is_of_query(&self, name: &str) -> bool {
+        let own = self.selects.last().filter(|_| !self.has_with);
+        own.is_some_and(|own| own.iter().any(|own| own == name))
+    }
+
     /// Refuses a name in a query that may mean the target.
     fn check_in_query(&self, expression: &Expr) -> Result<(), Refusal> {
         let dialect = self.schema.dialect;
         let is_target = |name: &Ident| dialect.fold(name) == self.name;
         let may_mean_it = match expression {
             Expr::Identifier(name) => {
-                is_target(name) || self.table.position(&dialect.fold(name)).is_some()
+                let own = dialect.fold(name);
+                let is_column = self.table.position(&own).is_some();
+                (is_target(name) || is_column) && !self.is_of_query(&own)
             }
             Expr::CompoundIdentifier(parts) => match parts.as_slice() {
                 [relations @ .., _] => relations.last().is_some_and(is_target),
@@ -447,8 +482,9 @@ impl OfSource<'_> {
 impl VisitorMut for OfSource<'_> {
     type Break = Refusal;
 
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Refusal> {
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Refusal> {
         self.depth += 1;
+        self.has_with |= query.with.is_some();
         ControlFlow::Continue(())
     }
 
@@ -457,7 +493,13 @@ impl VisitorMut for OfSource<'_> {
         ControlFlow::Continue(())
     }
 
+    fn post_visit_select(&mut self, _: &mut Select) -> ControlFlow<Refusal> {
+        self.selects.pop();
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Refusal> {
+        self.selects.push(self.columns_of(select));
         for item in &select.projection {
             if let SelectItem::QualifiedWildcard(
                 SelectItemQualifiedWildcardKind::ObjectName(name),
