@@ -60,7 +60,7 @@ pub enum LogicalType {
      timestamp(p), timestamptz(p), uuid, json, jsonb, interval, inet, cidr, macaddr, \
      macaddr8, timetz, bit(n), varbit(n), ranges, geometric types, tsvector, hstore, citext, \
      enum name, and arrays of them; before MySQL and MariaDB also tinyint, tinyint(1), mediumint, \
-     and whole numbers with unsigned, as int unsigned"
+     whole numbers with unsigned, as int unsigned, and year"
 )]
 pub struct TypeNameError {
     name: String,
@@ -331,6 +331,7 @@ mod tests {
             "bit(8)[]",
             "tinyint(1)",
             "bigint unsigned",
+            "year",
         ] {
             let logical: LogicalType = name.parse().expect("a known name");
             assert_eq!(logical.to_string(), name);
@@ -351,6 +352,7 @@ mod tests {
             ("BIT", "bit(1)"),
             ("int4[3][]", "integer[]"),
             ("INTEGER UNSIGNED", "int unsigned"),
+            ("YEAR(4)", "year"),
         ] {
             let logical: LogicalType = short.parse().expect("a known name");
             assert_eq!(logical.to_string(), long);

@@ -29,6 +29,7 @@ pub fn sum_type(logical: LogicalType) -> Option<LogicalType> {
 fn whole_digits(whole: WholeType) -> u16 {
     match whole {
         WholeType::Flag | WholeType::Tiny | WholeType::UnsignedTiny => 3,
+        WholeType::Year => 4,
         WholeType::UnsignedSmall => 5,
         WholeType::Medium | WholeType::UnsignedMedium => 8,
         WholeType::UnsignedInteger => 10,

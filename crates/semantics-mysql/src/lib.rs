@@ -27,6 +27,7 @@ mod arithmetic;
 mod datetime;
 mod names;
 mod number;
+mod year;
 
 pub use aggregate::{check_sorted, compare, sum, sum_type};
 pub use arithmetic::{ArithmeticError, Number};
@@ -123,6 +124,7 @@ pub fn stored_under(
         fractions,
     } = terms;
     match logical {
+        LogicalType::Whole(WholeType::Year) => year::stored(given),
         LogicalType::SmallInt
         | LogicalType::Integer
         | LogicalType::BigInt
@@ -203,6 +205,7 @@ pub fn in_utc(given: Given<'_>, offset_s: i32) -> Result<String, ValueError> {
 /// type are not compared.
 pub fn matched(given: Given<'_>, logical: LogicalType) -> Result<Option<Value>, ValueError> {
     match logical {
+        LogicalType::Whole(WholeType::Year) => year::compared(given).map(Some),
         LogicalType::SmallInt
         | LogicalType::Integer
         | LogicalType::BigInt
@@ -263,6 +266,7 @@ pub fn check_ending(value: &Value) -> Result<(), ValueError> {
 /// As those of [`matched`].
 pub fn bound(given: Given<'_>, logical: LogicalType) -> Result<Value, ValueError> {
     match logical {
+        LogicalType::Whole(WholeType::Year) => year::compared(given),
         LogicalType::SmallInt
         | LogicalType::Integer
         | LogicalType::BigInt
@@ -288,6 +292,12 @@ pub fn bound(given: Given<'_>, logical: LogicalType) -> Result<Value, ValueError
 pub fn text(value: &Value, logical: LogicalType) -> Result<Vec<u8>, ValueError> {
     let mut out = String::new();
     match (value, logical) {
+        (Value::Integer(number), LogicalType::Whole(WholeType::Year)) if year::is_year(*number) => {
+            out = format!("{number:04}");
+        }
+        (Value::Integer(_), LogicalType::Whole(WholeType::Year)) => {
+            return Err(not_understood(logical));
+        }
         // Of another range if the rule was changed, and none of the type then.
         (Value::Integer(number), logical)
             if logical.is_whole() && integer_range(logical).contains(number) =>

@@ -25,4 +25,5 @@ mod sessions;
 mod shown;
 mod sizes;
 mod types;
+mod years;
 mod zoned;

@@ -132,6 +132,7 @@ fn logical_of(type_name: &str) -> Option<LogicalType> {
     let logical = match (word, numbers.as_slice()) {
         ("tinyint", [1]) => LogicalType::Whole(WholeType::Flag),
         ("tinyint", _) => LogicalType::Whole(WholeType::Tiny),
+        ("year", [] | [4]) => LogicalType::Whole(WholeType::Year),
         ("mediumint", _) => LogicalType::Whole(WholeType::Medium),
         ("smallint", _) => LogicalType::SmallInt,
         ("int", _) => LogicalType::Integer,
@@ -582,6 +583,9 @@ mod tests {
                 Some(LogicalType::Whole(WholeType::UnsignedBig)),
             ),
             ("tinyint(1) unsigned", None),
+            ("year(4)", Some(LogicalType::Whole(WholeType::Year))),
+            ("year", Some(LogicalType::Whole(WholeType::Year))),
+            ("year(2)", None),
             ("decimal(10,2)", Some(LogicalType::Numeric(Some((10, 2))))),
             ("decimal(65,30)", None),
             ("varchar(20)", Some(LogicalType::Varchar(Some(20)))),

@@ -58,6 +58,7 @@ pub(super) fn default_of(logical: LogicalType) -> String {
         digits => format!("{zero}.{}", "0".repeat(digits)),
     };
     match logical {
+        LogicalType::Whole(WholeType::Year) => "0000".to_owned(),
         LogicalType::SmallInt
         | LogicalType::Integer
         | LogicalType::BigInt
@@ -213,7 +214,7 @@ impl Form {
         };
         Self {
             length,
-            flags: self.flags | flag::BINARY,
+            flags: (self.flags & !flag::ZEROFILL) | flag::BINARY,
             ..self
         }
     }
@@ -249,15 +250,16 @@ fn whole_form(whole: WholeType) -> Form {
         WholeType::UnsignedMedium => (FieldType::INT24, 8),
         WholeType::UnsignedInteger => (FieldType::LONG, 10),
         WholeType::UnsignedBig => (FieldType::LONGLONG, 20),
+        WholeType::Year => (FieldType::YEAR, 4),
     };
     Form {
         kind,
         length,
         character_set: BINARY,
-        flags: if whole.is_unsigned() {
-            flag::UNSIGNED
-        } else {
-            0
+        flags: match whole {
+            WholeType::Year => flag::UNSIGNED | flag::ZEROFILL,
+            _ if whole.is_unsigned() => flag::UNSIGNED,
+            _ => 0,
         },
         decimals: 0,
     }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use column_value::{LogicalType, Value as Stored, ValueError};
+use column_value::{LogicalType, Value as Stored, ValueError, WholeType};
 use semantics_mysql::{Given, bound, check_ending, matched, matched_by_collation, stored_under};
 use session_core::{KeylessText, Loaded, StatementError, behind};
 use sql_plan::{ColumnId, Form, Hole, Literal, Mode, Piece, Purpose, Source, Translated};
@@ -460,6 +460,8 @@ fn is_exact(number: f64, logical: LogicalType) -> bool {
     /// All decimals of so many digits have.
     const DIGITS_MAX: u16 = 15;
     let is_kind = match logical {
+        // As such a number, the greatest is out of range to MySQL.
+        LogicalType::Whole(WholeType::Year) => number < 2155.0,
         logical if logical.is_whole() => true,
         LogicalType::Numeric(Some((digits, _))) => digits <= DIGITS_MAX,
         _ => false,

@@ -136,7 +136,7 @@ impl Opened {
             (Value::Integer(number), LogicalType::BigInt) => WireValue::LongLong(*number as u64),
             (Value::Integer(number), LogicalType::Whole(whole)) => match whole.bits() {
                 8 => WireValue::Tiny(*number as u8),
-                16 => WireValue::Short(*number as u16),
+                12 | 16 => WireValue::Short(*number as u16),
                 _ => WireValue::Long(*number as u32),
             },
             (Value::Unsigned(number), _) => WireValue::LongLong(*number),

@@ -132,7 +132,7 @@ pub fn check_rules(rules: &Rules) -> Vec<SchemaError> {
             } else if semantics_mysql::name_of_type(rule.logical).is_none() {
                 "has a type that is not supported before MySQL yet: those are tinyint, tinyint(1) \
                  (BOOLEAN there), smallint, mediumint, integer and bigint, also unsigned, \
-                 numeric(p,s) up to 38 digits, real (FLOAT there), double precision, char(n), \
+                 year, numeric(p,s) up to 38 digits, real (FLOAT there), double precision, char(n), \
                  varchar(n), text, bytea (BLOB there), date, timestamp(n) (DATETIME(n) there) and \
                  timestamptz(n) (TIMESTAMP(n) there)"
             } else if rule.mode == Mode::Order && !has_order(rule.logical) {
