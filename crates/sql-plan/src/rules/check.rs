@@ -196,6 +196,7 @@ fn check_mode(rule: &ColumnRule) -> Result<(), String> {
             | LogicalType::Double
             | LogicalType::Date
             | LogicalType::Time(_)
+            | LogicalType::SignedTime(_)
             | LogicalType::Timestamp(_)
             | LogicalType::TimestampTz(_) => Ok(()),
             LogicalType::Numeric(Some((precision, _))) if precision <= ORDER_DIGITS_MAX => Ok(()),
@@ -268,6 +269,7 @@ fn bits_of(logical: LogicalType) -> Option<u8> {
         | LogicalType::Bytes
         | LogicalType::Date
         | LogicalType::Time(_)
+        | LogicalType::SignedTime(_)
         | LogicalType::Timestamp(_)
         | LogicalType::TimestampTz(_)
         | LogicalType::Uuid

@@ -148,6 +148,7 @@ fn logical_of(type_name: &str) -> Option<LogicalType> {
         ("text" | "longtext", _) => LogicalType::Text,
         ("blob" | "longblob", _) => LogicalType::Bytes,
         ("date", _) => LogicalType::Date,
+        ("time", _) => LogicalType::SignedTime(digits?),
         ("timestamp", _) => LogicalType::TimestampTz(Some(digits?)),
         ("datetime", _) => LogicalType::Timestamp(Some(digits?)),
         _ => return None,
@@ -593,6 +594,7 @@ mod tests {
             ("datetime", Some(LogicalType::Timestamp(Some(0)))),
             ("datetime(6)", Some(LogicalType::Timestamp(Some(6)))),
             ("timestamp(3)", Some(LogicalType::TimestampTz(Some(3)))),
+            ("time(3)", Some(LogicalType::SignedTime(3))),
             ("float(7,2)", None),
             ("varbinary(8)", None),
         ] {

@@ -70,6 +70,7 @@ pub(super) fn default_of(logical: LogicalType) -> String {
             with_digits("0", scale.into())
         }
         LogicalType::Date => "0000-00-00".to_owned(),
+        LogicalType::SignedTime(digits) => with_digits("00:00:00", digits.into()),
         LogicalType::Timestamp(digits) | LogicalType::TimestampTz(digits) => {
             with_digits("0000-00-00 00:00:00", digits.unwrap_or_default().into())
         }
@@ -198,7 +199,8 @@ impl Form {
     /// What the server says of `MIN`, `MAX` or `SUM` instead of a column.
     fn of_function(self, logical: LogicalType, schema: &Schema, results: Results) -> Self {
         let is_mariadb = matches!(schema.dialect, Dialect::MySql(own) if own.is_mariadb);
-        if logical.is_moment() && !is_mariadb {
+        let is_time = logical.is_moment() || matches!(logical, LogicalType::SignedTime(_));
+        if is_time && !is_mariadb {
             // MySQL takes it for a text.
             return Self {
                 character_set: results.number,
@@ -267,7 +269,10 @@ fn whole_form(whole: WholeType) -> Form {
 
 /// What the server says of dates and moments, by how many digits of a second they have.
 fn moment_form(kind: FieldType, digits: u8) -> Form {
-    let length = if kind == FieldType::DATE { 10 } else { 19 };
+    let length = match kind {
+        FieldType::DATE | FieldType::TIME => 10,
+        _ => 19,
+    };
     let part = if digits > 0 { u32::from(digits) + 1 } else { 0 };
     Form {
         kind,
@@ -320,6 +325,7 @@ fn form(logical: LogicalType, results: Results) -> Form {
             }
         }
         LogicalType::Date => moment_form(FieldType::DATE, 0),
+        LogicalType::SignedTime(digits) => moment_form(FieldType::TIME, digits),
         LogicalType::Timestamp(digits) => moment_form(FieldType::DATETIME, digits.unwrap_or(0)),
         LogicalType::TimestampTz(digits) => moment_form(FieldType::TIMESTAMP, digits.unwrap_or(0)),
         LogicalType::Varchar(letters) => {

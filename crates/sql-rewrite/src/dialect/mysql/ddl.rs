@@ -514,6 +514,9 @@ fn logical(declared: &DataType) -> Option<LogicalType> {
         DataType::Text | DataType::LongText => LogicalType::Text,
         DataType::Blob(None) | DataType::LongBlob => LogicalType::Bytes,
         DataType::Date => LogicalType::Date,
+        DataType::Time(digits, TimezoneInfo::None) => {
+            LogicalType::SignedTime(u8::try_from(digits.unwrap_or(0)).ok()?)
+        }
         DataType::Datetime(digits) => {
             LogicalType::Timestamp(Some(u8::try_from(digits.unwrap_or(0)).ok()?))
         }

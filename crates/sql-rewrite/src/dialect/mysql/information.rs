@@ -246,6 +246,7 @@ fn declared(
         }
         LogicalType::Real => number("NUMERIC_PRECISION", 12),
         LogicalType::Double => number("NUMERIC_PRECISION", 22),
+        LogicalType::SignedTime(digits) => number("DATETIME_PRECISION", digits.into()),
         LogicalType::Timestamp(digits) | LogicalType::TimestampTz(digits) => {
             number("DATETIME_PRECISION", digits.unwrap_or(0).into());
         }

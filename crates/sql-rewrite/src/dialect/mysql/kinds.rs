@@ -116,6 +116,7 @@ fn refusal(column: &ProtectedColumn, error: ValueError) -> Refusal {
 fn other_kind(column: &ProtectedColumn) -> Refusal {
     let form = match column.logical {
         LogicalType::Date => "a text like '2024-12-31'",
+        LogicalType::SignedTime(_) => "a text like '23:59:59'",
         LogicalType::Timestamp(_) | LogicalType::TimestampTz(_) => {
             "a text like '2024-12-31 23:59:59'"
         }
