@@ -145,8 +145,8 @@ const PLAIN: &str = "CREATE DATABASE old;\n\
     code VARCHAR(9) COLLATE utf8mb4_bin, mail VARCHAR(30), born DATE, kind ENUM('a'), paid \
     DECIMAL(10,2) DEFAULT 0, part FLOAT, seen TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP, city \
     VARCHAR(9) NOT NULL DEFAULT 'it''s', moved DATETIME DEFAULT CURRENT_TIMESTAMP ON UPDATE \
-    CURRENT_TIMESTAMP, twice BIGINT AS (number * 2), age INT, UNIQUE KEY (code), KEY by_mail \
-    (mail), KEY (born)) DEFAULT CHARSET utf8mb4;\n\
+    CURRENT_TIMESTAMP, made YEAR DEFAULT 1999, took TIME(3), twice BIGINT AS (number * 2), age \
+    INT, UNIQUE KEY (code), KEY by_mail (mail), KEY (born)) DEFAULT CHARSET utf8mb4;\n\
     CREATE TABLE old.card (pan BIGINT PRIMARY KEY, person INT, note TEXT, KEY (note(5)), FOREIGN \
     KEY (person) REFERENCES old.person (id));\n\
     CREATE TABLE old.use_of (pan BIGINT, at DATETIME(3), FOREIGN KEY uses_card (pan) REFERENCES \
@@ -182,6 +182,8 @@ fn rules_are_proposed_for_tables_in_clear() {
             "paid = { type = \"numeric(10,2)\"",
             "0.00",
             "part = { type = \"real\" }",
+            "made = { type = \"year\"",
+            "took = { type = \"time(3) signed\" }",
             "seen = { type = \"timestamp(0) with time zone\"",
             "default = \"CURRENT_TIMESTAMP\"",
             "default = \"'it''s'\"",

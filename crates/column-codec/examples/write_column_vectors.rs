@@ -25,7 +25,7 @@ const LONG: &str = "sixty-four letters and one byte of padding: the other cipher
 
 fn main() -> anyhow::Result<()> {
     values()?;
-    unsigned()?;
+    of_mysql()?;
     compact()?;
     long()?;
     damaged()?;
@@ -155,8 +155,8 @@ fn values() -> anyhow::Result<()> {
     write("equality_of_a_domain_opens", proves, ROOT, &shared, &sealed)
 }
 
-/// Whole numbers of MySQL and MariaDB.
-fn unsigned() -> anyhow::Result<()> {
+/// Types of MySQL and MariaDB.
+fn of_mysql() -> anyhow::Result<()> {
     for (name, logical, mode, text) in [
         (
             "random_unsigned_mediumint_opens",
@@ -175,6 +175,18 @@ fn unsigned() -> anyhow::Result<()> {
             "int unsigned",
             "order",
             "4294967295",
+        ),
+        (
+            "random_signed_time_opens",
+            "time(6) signed",
+            "random",
+            "-3020398999999",
+        ),
+        (
+            "order_signed_time_opens",
+            "time(0) signed",
+            "order",
+            "-3020399000000",
         ),
     ] {
         let column = column(logical, mode)?;

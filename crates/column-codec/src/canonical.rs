@@ -32,6 +32,8 @@ pub(crate) enum Class {
     Opaque,
     /// `bigint unsigned`
     Unsigned,
+    /// `TIME` of MySQL
+    SignedTime,
 }
 
 impl Class {
@@ -49,6 +51,7 @@ impl Class {
             LogicalType::Bytes => Self::Bytes,
             LogicalType::Date => Self::Date,
             LogicalType::Time(_) => Self::Time,
+            LogicalType::SignedTime(_) => Self::SignedTime,
             LogicalType::Timestamp(_) => Self::Timestamp,
             LogicalType::TimestampTz(_) => Self::TimestampTz,
             LogicalType::Uuid => Self::Uuid,
@@ -74,6 +77,7 @@ impl Class {
             Self::Json => 12,
             Self::Opaque => 13,
             Self::Unsigned => 14,
+            Self::SignedTime => 15,
         }
     }
 
@@ -148,7 +152,7 @@ pub(crate) fn encode(
             }
         }
         (Class::Date, Value::Date(day)) => out.extend(day.to_be_bytes()),
-        (Class::Time, Value::Time(time)) => out.extend(time.to_be_bytes()),
+        (Class::Time | Class::SignedTime, Value::Time(time)) => out.extend(time.to_be_bytes()),
         (Class::Timestamp | Class::TimestampTz, Value::Timestamp(time)) => {
             out.extend(time.to_be_bytes());
         }
@@ -270,6 +274,7 @@ pub(crate) fn decode(bytes: &[u8], logical: LogicalType) -> Option<Value> {
         }
         Class::Date => Value::Date(i32::from_be_bytes(bytes.try_into().ok()?)),
         Class::Time => Value::Time(i64::from_be_bytes(bytes.try_into().ok()?)),
+        Class::SignedTime => Value::signed_time(i64::from_be_bytes(bytes.try_into().ok()?))?,
         Class::Timestamp | Class::TimestampTz => {
             Value::Timestamp(i64::from_be_bytes(bytes.try_into().ok()?))
         }

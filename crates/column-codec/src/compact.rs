@@ -18,7 +18,7 @@ pub(crate) fn number_of(value: &Value, logical: LogicalType) -> Option<i64> {
         (Class::Integer, Value::Integer(number)) => Some(*number),
         (Class::Unsigned, Value::Unsigned(number)) => Some(number.cast_signed()),
         (Class::Date, Value::Date(day)) => Some(i64::from(*day)),
-        (Class::Time, Value::Time(time)) => Some(*time),
+        (Class::Time | Class::SignedTime, Value::Time(time)) => Some(*time),
         (Class::Timestamp | Class::TimestampTz, Value::Timestamp(time)) => Some(*time),
         _ => None,
     }
@@ -33,6 +33,7 @@ pub(crate) fn value_of(number: i64, logical: LogicalType) -> Option<Value> {
         Class::Unsigned => Some(Value::Unsigned(number.cast_unsigned())),
         Class::Date => check_date(number).ok().map(Value::Date),
         Class::Time => Value::time(number).ok(),
+        Class::SignedTime => Value::signed_time(number),
         Class::Timestamp | Class::TimestampTz => Value::timestamp(number).ok(),
         _ => None,
     }

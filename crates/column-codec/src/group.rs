@@ -294,6 +294,7 @@ fn fixed_size(logical: LogicalType) -> Option<usize> {
         LogicalType::BigInt
         | LogicalType::Double
         | LogicalType::Time(_)
+        | LogicalType::SignedTime(_)
         | LogicalType::Timestamp(_)
         | LogicalType::TimestampTz(_) => 8,
         LogicalType::Uuid => 16,

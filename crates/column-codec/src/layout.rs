@@ -141,6 +141,7 @@ impl Layout {
                 | Class::Float
                 | Class::Date
                 | Class::Time
+                | Class::SignedTime
                 | Class::Timestamp
                 | Class::TimestampTz
         );
@@ -174,7 +175,11 @@ impl Layout {
             Class::Integer if is_exact => whole_size(self.logical) as u64,
             Class::Integer | Class::Unsigned => 8,
             Class::Float if is_exact && self.logical == LogicalType::Real => 4,
-            Class::Float | Class::Time | Class::Timestamp | Class::TimestampTz => 8,
+            Class::Float
+            | Class::Time
+            | Class::SignedTime
+            | Class::Timestamp
+            | Class::TimestampTz => 8,
             Class::Date => 4,
             // Behind the scale.
             Class::Numeric => 2 + units.max(8),

@@ -43,6 +43,8 @@ enum Kind {
     Double,
     Date,
     Time,
+    /// `TIME` of MySQL
+    SignedTime,
     Timestamp,
 }
 
@@ -97,6 +99,7 @@ impl Scale {
             LogicalType::Double => pattern(Kind::Double, 64),
             LogicalType::Date => signed(Kind::Date, 32),
             LogicalType::Time(_) => pattern(Kind::Time, 37),
+            LogicalType::SignedTime(_) => signed(Kind::SignedTime, 43),
             LogicalType::Timestamp(_) | LogicalType::TimestampTz(_) => signed(Kind::Timestamp, 64),
             _ => return None,
         })
@@ -132,6 +135,7 @@ impl Scale {
             Kind::Time => (6, 0),
             Kind::Timestamp => (7, 0),
             Kind::Unsigned | Kind::UnsignedBig => (8, 0),
+            Kind::SignedTime => (9, 0),
         };
         let [high, low] = decimals.to_be_bytes();
         [kind, high, low, self.bits, u8::from(self.is_limited)]
@@ -167,9 +171,8 @@ impl Scale {
             (Kind::Single, Value::Float(number)) => i128::from(pattern_single(*number as f32)),
             (Kind::Double, Value::Float(number)) => i128::from(pattern_double(*number)),
             (Kind::Date, Value::Date(day)) => i128::from(*day),
-            (Kind::Time, Value::Time(time)) | (Kind::Timestamp, Value::Timestamp(time)) => {
-                i128::from(*time)
-            }
+            (Kind::Time | Kind::SignedTime, Value::Time(time))
+            | (Kind::Timestamp, Value::Timestamp(time)) => i128::from(*time),
             _ => return None,
         };
         Some(self.shifted(whole))
@@ -240,6 +243,7 @@ impl Scale {
             Kind::Double => Value::Float(double_of_pattern(number)),
             Kind::Date => Value::Date(i32::try_from(whole).ok()?),
             Kind::Time => Value::Time(i64::try_from(whole).ok()?),
+            Kind::SignedTime => Value::signed_time(i64::try_from(whole).ok()?)?,
             Kind::Timestamp => Value::Timestamp(i64::try_from(whole).ok()?),
         })
     }

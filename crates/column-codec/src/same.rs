@@ -76,7 +76,7 @@ pub(crate) fn among(value: &Value, logical: LogicalType) -> Result<Same<'_>, Unf
         | (Class::Text | Class::Json, Value::Text(_))
         | (Class::Bytes, Value::Bytes(_))
         | (Class::Date, Value::Date(_))
-        | (Class::Time, Value::Time(_))
+        | (Class::Time | Class::SignedTime, Value::Time(_))
         | (Class::Timestamp | Class::TimestampTz, Value::Timestamp(_))
         | (Class::Uuid, Value::Uuid(_)) => Ok(Same::Exact(Cow::Borrowed(value))),
         _ => Err(Unfit::Type),

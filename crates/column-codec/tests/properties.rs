@@ -1,6 +1,7 @@
 //! Properties over random values: order and equality are preserved, and what was sealed opens.
 
 use column_codec::{Codec, ColumnSpec, Mode};
+use column_value::limits::SIGNED_TIME_MAX_US;
 use column_value::{
     EqualityForm, KnownType, LogicalType, NamedKind, NamedType, OpaqueType, Pad, Value, WholeType,
 };
@@ -91,6 +92,33 @@ fn order_is_kept_in_every_width() {
     check_order(&codec(LogicalType::BigInt, Mode::Order, None), 64, true);
     let medium = LogicalType::Whole(WholeType::UnsignedMedium);
     check_order(&codec(medium, Mode::Order, None), 24, false);
+}
+
+#[test]
+fn times_with_a_sign_keep_their_order_and_open() {
+    let times = [
+        -SIGNED_TIME_MAX_US,
+        -86_400_000_000,
+        -1,
+        0,
+        1,
+        SIGNED_TIME_MAX_US,
+    ];
+    let logical = LogicalType::SignedTime(6);
+    let ordered = codec(logical, Mode::Order, None);
+    let sealed = times.map(|time| stored(&ordered, &Value::Time(time)));
+    assert!(sealed.is_sorted_by(|one, other| one < other));
+    for mode in [Mode::Random, Mode::Equality, Mode::Order] {
+        let codec = codec(logical, mode, None);
+        for time in times {
+            let sealed = stored(&codec, &Value::Time(time));
+            assert_eq!(codec.open(0, &sealed).ok(), Some(Value::Time(time)));
+        }
+        // Of a type of another class.
+        let plain = self::codec(LogicalType::Time(None), mode, None);
+        let sealed = stored(&plain, &Value::Time(1));
+        assert!(codec.open(0, &sealed).is_err());
+    }
 }
 
 proptest! {

@@ -28,6 +28,7 @@ impl EqualityForm {
                     | LogicalType::Whole(_)
                     | LogicalType::Date
                     | LogicalType::Time(_)
+                    | LogicalType::SignedTime(_)
                     | LogicalType::Timestamp(_)
                     | LogicalType::TimestampTz(_)
             ),

@@ -14,6 +14,9 @@ const TIMESTAMP_FIRST: i64 = civil::FIRST_DAY * DAY_US;
 /// 294276-12-31, one microsecond before its end.
 const TIMESTAMP_LAST: i64 = (civil::LAST_TIMESTAMP_DAY + 1) * DAY_US - 1;
 
+/// The farthest `TIME` of MySQL from zero, 838:59:59.
+pub const SIGNED_TIME_MAX_US: i64 = ((838 * 60 + 59) * 60 + 59) * 1_000_000;
+
 /// The range of an integer type; of `bigint unsigned`, as far as 64 bits with a sign go.
 pub fn integer_range(logical: LogicalType) -> RangeInclusive<i64> {
     match logical {
@@ -73,6 +76,12 @@ impl Value {
             ));
         }
         Ok(Self::Time(time_us))
+    }
+
+    /// A `TIME` of MySQL from its microseconds. None: it has no such one.
+    pub fn signed_time(time_us: i64) -> Option<Self> {
+        let is_time = (-SIGNED_TIME_MAX_US..=SIGNED_TIME_MAX_US).contains(&time_us);
+        is_time.then_some(Self::Time(time_us))
     }
 
     /// A `timestamp` or `timestamptz` from its microseconds.

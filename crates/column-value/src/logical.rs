@@ -22,6 +22,8 @@ pub enum LogicalType {
     BigInt,
     /// Whole numbers that only MySQL and MariaDB have
     Whole(WholeType),
+    /// `TIME` of MySQL and MariaDB, below zero and beyond a day, too: with its digits of a second
+    SignedTime(u8),
     /// `real`, IEEE 754 binary32
     Real,
     /// `double precision`, IEEE 754 binary64
@@ -60,7 +62,7 @@ pub enum LogicalType {
      timestamp(p), timestamptz(p), uuid, json, jsonb, interval, inet, cidr, macaddr, \
      macaddr8, timetz, bit(n), varbit(n), ranges, geometric types, tsvector, hstore, citext, \
      enum name, and arrays of them; before MySQL and MariaDB also tinyint, tinyint(1), mediumint, \
-     and whole numbers with unsigned, as int unsigned"
+     whole numbers with unsigned, as int unsigned, year, and time(p) signed"
 )]
 pub struct TypeNameError {
     name: String,
@@ -120,6 +122,7 @@ impl LogicalType {
             ("bytea" | "blob", []) => Self::Bytes,
             ("date", []) => Self::Date,
             ("time" | "time without time zone", limits) => Self::Time(digits(limits)?),
+            ("time signed", limits) => Self::SignedTime(digits(limits)?.unwrap_or(0)),
             ("timestamp" | "timestamp without time zone", limits) => {
                 Self::Timestamp(digits(limits)?)
             }
@@ -191,7 +194,7 @@ impl LogicalType {
 
     /// Whether it is a type that only MySQL and MariaDB have.
     pub fn is_of_mysql(self) -> bool {
-        matches!(self, Self::Whole(_))
+        matches!(self, Self::Whole(_) | Self::SignedTime(_))
     }
 }
 
@@ -209,6 +212,7 @@ impl LogicalType {
     pub fn second_digits(self) -> Option<u8> {
         match self {
             Self::Time(digits) | Self::Timestamp(digits) | Self::TimestampTz(digits) => digits,
+            Self::SignedTime(digits) => Some(digits),
             _ => None,
         }
     }
@@ -217,6 +221,7 @@ impl LogicalType {
     pub fn with_all_digits(self) -> Self {
         match self {
             Self::Time(_) => Self::Time(None),
+            Self::SignedTime(_) => Self::SignedTime(SECOND_DIGITS_MAX as u8),
             Self::Timestamp(_) => Self::Timestamp(None),
             Self::TimestampTz(_) => Self::TimestampTz(None),
             other => other,
@@ -262,6 +267,7 @@ impl fmt::Display for LogicalType {
             }
             Self::Varchar(Some(length)) => return write!(f, "character varying({length})"),
             Self::Char(length) => return write!(f, "character({length})"),
+            Self::SignedTime(digits) => return write!(f, "time({digits}) signed"),
             Self::Time(Some(digits)) => return write!(f, "time({digits}) without time zone"),
             Self::Timestamp(Some(digits)) => {
                 return write!(f, "timestamp({digits}) without time zone");
@@ -331,6 +337,8 @@ mod tests {
             "bit(8)[]",
             "tinyint(1)",
             "bigint unsigned",
+            "year",
+            "time(3) signed",
         ] {
             let logical: LogicalType = name.parse().expect("a known name");
             assert_eq!(logical.to_string(), name);
@@ -351,6 +359,8 @@ mod tests {
             ("BIT", "bit(1)"),
             ("int4[3][]", "integer[]"),
             ("INTEGER UNSIGNED", "int unsigned"),
+            ("YEAR(4)", "year"),
+            ("time signed", "time(0) signed"),
         ] {
             let logical: LogicalType = short.parse().expect("a known name");
             assert_eq!(logical.to_string(), long);
@@ -368,6 +378,7 @@ mod tests {
             "char(",
             "int(4)",
             "timestamp(7)",
+            "time(7) signed",
             "interval(7)",
             "interval year",
             "varchar(0)[]",

@@ -33,7 +33,7 @@ pub enum Value {
     Opaque(Vec<u8>),
     /// `date`: days
     Date(i32),
-    /// `time`: microseconds since midnight
+    /// `time`: microseconds since midnight; `TIME` of MySQL: microseconds, also below zero
     Time(i64),
     /// `timestamp`, `timestamptz` (in UTC): microseconds
     Timestamp(i64),

@@ -22,11 +22,13 @@ pub enum WholeType {
     UnsignedInteger,
     /// `bigint unsigned`, 64 bit: values are [`Value::Unsigned`](crate::Value::Unsigned)
     UnsignedBig,
+    /// `year`: 0, and 1901 to 2155
+    Year,
 }
 
 impl WholeType {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Flag,
         Self::Tiny,
         Self::Medium,
@@ -35,6 +37,7 @@ impl WholeType {
         Self::UnsignedMedium,
         Self::UnsignedInteger,
         Self::UnsignedBig,
+        Self::Year,
     ];
 
     /// What it is called.
@@ -48,6 +51,7 @@ impl WholeType {
             Self::UnsignedMedium => "mediumint unsigned",
             Self::UnsignedInteger => "int unsigned",
             Self::UnsignedBig => "bigint unsigned",
+            Self::Year => "year",
         }
     }
 
@@ -55,6 +59,7 @@ impl WholeType {
     pub(crate) fn from_parts(name: &str, limits: &[u32]) -> Option<Self> {
         Some(match (name, limits) {
             ("tinyint", [1]) => Self::Flag,
+            ("year", [4]) => Self::Year,
             ("integer unsigned", []) => Self::UnsignedInteger,
             (name, []) => Self::ALL.into_iter().find(|own| own.name() == name)?,
             _ => return None,
@@ -69,6 +74,7 @@ impl WholeType {
             Self::Medium | Self::UnsignedMedium => 24,
             Self::UnsignedInteger => 32,
             Self::UnsignedBig => 64,
+            Self::Year => 12,
         }
     }
 
@@ -80,16 +86,24 @@ impl WholeType {
             | Self::UnsignedSmall
             | Self::UnsignedMedium
             | Self::UnsignedInteger
-            | Self::UnsignedBig => true,
+            | Self::UnsignedBig
+            | Self::Year => true,
         }
     }
 
-    /// Its numbers, where 64 bits with a sign hold them all.
+    /// Whether its numbers are not sealed alike those of other types: beyond 63 bits they have a
+    /// form of their own, and a number that is no year becomes one once it is stored as such.
+    pub const fn is_alone(self) -> bool {
+        matches!(self, Self::UnsignedBig | Self::Year)
+    }
+
+    /// Its numbers, where 64 bits with a sign hold them all. Not each year of the range is one.
     pub fn range(self) -> Option<RangeInclusive<i64>> {
         if self == Self::UnsignedBig {
             return None;
         }
         Some(match self.is_unsigned() {
+            true if self == Self::Year => 0..=2155,
             true => 0..=(1 << self.bits()) - 1,
             false => -(1 << (self.bits() - 1))..=(1 << (self.bits() - 1)) - 1,
         })
@@ -98,7 +112,7 @@ impl WholeType {
     /// The least of 2, 4 and 8 bytes that hold each of its numbers with a sign.
     pub const fn signed_size(self) -> usize {
         match self {
-            Self::Flag | Self::Tiny | Self::UnsignedTiny => 2,
+            Self::Flag | Self::Tiny | Self::UnsignedTiny | Self::Year => 2,
             Self::Medium | Self::UnsignedSmall | Self::UnsignedMedium => 4,
             Self::UnsignedInteger | Self::UnsignedBig => 8,
         }

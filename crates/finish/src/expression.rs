@@ -418,9 +418,14 @@ fn set_type(logical: LogicalType) -> Option<LogicalType> {
         T::Bytes | T::Date | T::Time(_) | T::Timestamp(_) | T::TimestampTz(_) | T::Uuid => {
             Some(logical.with_all_digits())
         }
-        T::Boolean | T::Whole(_) | T::Real | T::Double | T::Char(_) | T::Json | T::Opaque(_) => {
-            None
-        }
+        T::Boolean
+        | T::Whole(_)
+        | T::SignedTime(_)
+        | T::Real
+        | T::Double
+        | T::Char(_)
+        | T::Json
+        | T::Opaque(_) => None,
     }
 }
 

@@ -29,6 +29,7 @@ pub fn sum_type(logical: LogicalType) -> Option<LogicalType> {
 fn whole_digits(whole: WholeType) -> u16 {
     match whole {
         WholeType::Flag | WholeType::Tiny | WholeType::UnsignedTiny => 3,
+        WholeType::Year => 4,
         WholeType::UnsignedSmall => 5,
         WholeType::Medium | WholeType::UnsignedMedium => 8,
         WholeType::UnsignedInteger => 10,
@@ -58,6 +59,7 @@ pub fn compare(one: &Value, other: &Value) -> Option<Ordering> {
         (Value::Numeric(one), Value::Numeric(other)) => Some(one.cmp(other)),
         (Value::Float(one), Value::Float(other)) => one.partial_cmp(other),
         (Value::Date(one), Value::Date(other)) => Some(one.cmp(other)),
+        (Value::Time(one), Value::Time(other)) => Some(one.cmp(other)),
         (Value::Timestamp(one), Value::Timestamp(other)) => Some(one.cmp(other)),
         (Value::Text(one), Value::Text(other)) => Some(one.as_bytes().cmp(other.as_bytes())),
         _ => None,

@@ -8,7 +8,7 @@
 use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::BigInt;
 use column_value::numeric::decimal_digits;
-use column_value::{LogicalType, Value, ValueError};
+use column_value::{LogicalType, Value, ValueError, WholeType};
 
 use crate::number;
 
@@ -172,6 +172,12 @@ impl Number {
             return Err(ArithmeticError::Unsure(
                 "the result has more digits than the column, and would be rounded: round what is \
                  added",
+            ));
+        }
+        // As such a number, the greatest is out of range to MySQL.
+        if self.kind == Kind::Float && logical == LogicalType::Whole(WholeType::Year) {
+            return Err(ArithmeticError::Unsure(
+                "a year is computed with a text or a floating-point number: pass a whole number",
             ));
         }
         let assigned = match logical {

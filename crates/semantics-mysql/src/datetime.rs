@@ -35,7 +35,7 @@ pub fn datetime(text: &str, digits: u8, fractions: Fractions) -> Result<Value, V
 }
 
 /// A moment with as many digits of a second as a column has.
-fn kept(time_us: i64, digits: u8, fractions: Fractions) -> Option<i64> {
+pub fn kept(time_us: i64, digits: u8, fractions: Fractions) -> Option<i64> {
     let unit_us = 10_i64.pow(6 - u32::from(digits.min(6)));
     let rest_us = time_us.rem_euclid(unit_us);
     let below_us = time_us - rest_us;
@@ -66,16 +66,18 @@ fn time_us(text: &str) -> Option<i64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     let [hour, minute, second] = fields(whole, "00:00:00", ':')?;
     let is_time = hour < 24 && minute < 60 && second < 60;
-    let is_part = (1..=6).contains(&part.len()) && part.bytes().all(|own| own.is_ascii_digit());
-    if !is_time || !is_part {
-        return None;
-    }
-    let part_us: i64 = format!("{part:0<6}").parse().ok()?;
+    let part_us = part_us(part).filter(|_| is_time)?;
     Some(((hour * 60 + minute) * 60 + second) * 1_000_000 + part_us)
 }
 
+/// Digits of a second in microseconds.
+pub fn part_us(part: &str) -> Option<i64> {
+    let is_part = (1..=6).contains(&part.len()) && part.bytes().all(|own| own.is_ascii_digit());
+    format!("{part:0<6}").parse().ok().filter(|_| is_part)
+}
+
 /// The three numbers of a text of a form in which each has all its digits.
-fn fields(text: &str, form: &str, mark: char) -> Option<[i64; 3]> {
+pub fn fields(text: &str, form: &str, mark: char) -> Option<[i64; 3]> {
     let is_alike = text.len() == form.len()
         && text
             .bytes()
@@ -100,10 +102,15 @@ pub fn write_date(day: i64, out: &mut String) {
 /// Writes `2024-12-31 23:59:59`, with so many digits of a second.
 pub fn write_datetime(time_us: i64, digits: u8, out: &mut String) {
     write_date(time_us.div_euclid(DAY_US), out);
-    let time_us = time_us.rem_euclid(DAY_US);
+    out.push(' ');
+    write_clock(time_us.rem_euclid(DAY_US), digits, out);
+}
+
+/// Writes `23:59:59`, with so many digits of a second. There may be more hours than a day has.
+pub fn write_clock(time_us: i64, digits: u8, out: &mut String) {
     let (seconds, part_us) = (time_us / 1_000_000, time_us % 1_000_000);
     let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    write!(out, " {hour:02}:{minute:02}:{second:02}").expect("a String takes everything");
+    write!(out, "{hour:02}:{minute:02}:{second:02}").expect("a String takes everything");
     if digits > 0 {
         let part = format!("{part_us:06}");
         let digits = usize::from(digits).min(part.len());

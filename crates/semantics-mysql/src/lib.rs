@@ -4,7 +4,8 @@
 //! A protected column is `VARBINARY` in the server, so the server no longer checks what goes in:
 //! length, scale, range. This crate is the home of those rules, as `semantics-postgres` is for
 //! PostgreSQL. It knows no protocol and no key. `column-value` defines what a value is; of its
-//! types `timestamp(n)` is `DATETIME(n)` here, and `bytea` is `BLOB`.
+//! types `timestamp(n)` is `DATETIME(n)` here, `time(n) signed` is `TIME(n)`, and `bytea` is
+//! `BLOB`.
 //!
 //! | to | use |
 //! |---|---|
@@ -27,6 +28,8 @@ mod arithmetic;
 mod datetime;
 mod names;
 mod number;
+mod time;
+mod year;
 
 pub use aggregate::{check_sorted, compare, sum, sum_type};
 pub use arithmetic::{ArithmeticError, Number};
@@ -123,6 +126,7 @@ pub fn stored_under(
         fractions,
     } = terms;
     match logical {
+        LogicalType::Whole(WholeType::Year) => year::stored(given),
         LogicalType::SmallInt
         | LogicalType::Integer
         | LogicalType::BigInt
@@ -169,6 +173,7 @@ pub fn stored_under(
         LogicalType::Timestamp(Some(digits)) => {
             datetime::datetime(text_of(given, logical)?, digits, fractions)
         }
+        LogicalType::SignedTime(digits) => time::time(text_of(given, logical)?, digits, fractions),
         LogicalType::TimestampTz(Some(digits)) => {
             let value = datetime::datetime(text_of(given, logical)?, digits, fractions)?;
             match datetime::is_timestamp(&value) {
@@ -203,6 +208,7 @@ pub fn in_utc(given: Given<'_>, offset_s: i32) -> Result<String, ValueError> {
 /// type are not compared.
 pub fn matched(given: Given<'_>, logical: LogicalType) -> Result<Option<Value>, ValueError> {
     match logical {
+        LogicalType::Whole(WholeType::Year) => year::compared(given).map(Some),
         LogicalType::SmallInt
         | LogicalType::Integer
         | LogicalType::BigInt
@@ -217,7 +223,9 @@ pub fn matched(given: Given<'_>, logical: LogicalType) -> Result<Option<Value>, 
             let exact = number::exact(&number, limits.1);
             Ok(exact.and_then(|exact| number::decimal(&exact, limits).ok()))
         }
-        LogicalType::Date | LogicalType::Timestamp(Some(_)) => stored(given, logical).map(Some),
+        LogicalType::Date | LogicalType::SignedTime(_) | LogicalType::Timestamp(Some(_)) => {
+            stored(given, logical).map(Some)
+        }
         LogicalType::TimestampTz(Some(_)) => {
             let value = bound(given, logical)?;
             Ok(datetime::is_timestamp(&value).then_some(value))
@@ -263,6 +271,7 @@ pub fn check_ending(value: &Value) -> Result<(), ValueError> {
 /// As those of [`matched`].
 pub fn bound(given: Given<'_>, logical: LogicalType) -> Result<Value, ValueError> {
     match logical {
+        LogicalType::Whole(WholeType::Year) => year::compared(given),
         LogicalType::SmallInt
         | LogicalType::Integer
         | LogicalType::BigInt
@@ -272,7 +281,9 @@ pub fn bound(given: Given<'_>, logical: LogicalType) -> Result<Value, ValueError
             number::check_compared(&number, matches!(given, Given::Text(_)), logical)?;
             Ok(Value::Numeric(number))
         }
-        LogicalType::Date | LogicalType::Timestamp(Some(_)) => stored(given, logical),
+        LogicalType::Date | LogicalType::SignedTime(_) | LogicalType::Timestamp(Some(_)) => {
+            stored(given, logical)
+        }
         // It may be a moment that no column has.
         LogicalType::TimestampTz(Some(digits)) => {
             datetime::datetime(text_of(given, logical)?, digits, Fractions::Refused)
@@ -288,6 +299,12 @@ pub fn bound(given: Given<'_>, logical: LogicalType) -> Result<Value, ValueError
 pub fn text(value: &Value, logical: LogicalType) -> Result<Vec<u8>, ValueError> {
     let mut out = String::new();
     match (value, logical) {
+        (Value::Integer(number), LogicalType::Whole(WholeType::Year)) if year::is_year(*number) => {
+            out = format!("{number:04}");
+        }
+        (Value::Integer(_), LogicalType::Whole(WholeType::Year)) => {
+            return Err(not_understood(logical));
+        }
         // Of another range if the rule was changed, and none of the type then.
         (Value::Integer(number), logical)
             if logical.is_whole() && integer_range(logical).contains(number) =>
@@ -311,6 +328,9 @@ pub fn text(value: &Value, logical: LogicalType) -> Result<Vec<u8>, ValueError> 
         (Value::Float(number), LogicalType::Double) => number::write_double(*number, &mut out),
         (Value::Bytes(bytes), LogicalType::Bytes) => return Ok(bytes.clone()),
         (Value::Date(day), LogicalType::Date) => datetime::write_date((*day).into(), &mut out),
+        (Value::Time(time_us), LogicalType::SignedTime(digits)) => {
+            time::write(*time_us, digits, &mut out);
+        }
         (
             Value::Timestamp(time_us),
             LogicalType::Timestamp(Some(digits)) | LogicalType::TimestampTz(Some(digits)),

@@ -5,7 +5,7 @@ use column_value::limits::integer_range;
 use column_value::numeric::{self, whole_digits};
 use column_value::{LogicalType, Value, ValueError, WholeType};
 
-use crate::{named, not_understood};
+use crate::{named, not_understood, year};
 
 /// Digits that a server's decimals have at most, with some more: a longer text is no number that
 /// fits a column.
@@ -37,6 +37,10 @@ pub fn integer(number: &BigDecimal, logical: LogicalType) -> Result<Value, Value
     let range = integer_range(logical);
     let value = match logical {
         LogicalType::Whole(WholeType::UnsignedBig) => text.parse().ok().map(Value::Unsigned),
+        LogicalType::Whole(WholeType::Year) => {
+            let year = text.parse().ok().and_then(year::of_number);
+            year.map(Value::Integer)
+        }
         _ => {
             let number = text.parse::<i64>().ok().filter(|own| range.contains(own));
             number.map(Value::Integer)

@@ -72,6 +72,7 @@ impl ValueText for Value {
             LogicalType::Uuid => bytes::parse_uuid(text),
             LogicalType::Json => parse_json(text),
             LogicalType::Whole(whole) => Err(ValueError::syntax(whole.name())),
+            LogicalType::SignedTime(_) => Err(ValueError::syntax("time signed")),
             LogicalType::Opaque(opaque) => context.opaque.read_text(opaque, text).map(Self::Opaque),
         }
     }

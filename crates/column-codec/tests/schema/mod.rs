@@ -99,9 +99,10 @@ impl Outcome {
     pub fn of(opened: Result<Value, OpenError>, logical: LogicalType) -> Self {
         match opened {
             Ok(value) => Self::Opens {
-                text: match &value {
-                    Value::Opaque(bytes) => to_hex(bytes),
-                    value => value.to_text(logical, &TextContext::default()),
+                text: match (&value, logical) {
+                    (Value::Opaque(bytes), _) => to_hex(bytes),
+                    (Value::Time(time_us), LogicalType::SignedTime(_)) => time_us.to_string(),
+                    (value, _) => value.to_text(logical, &TextContext::default()),
                 },
             },
             // No column has it.
@@ -124,6 +125,8 @@ pub fn value(text: &str, logical: LogicalType) -> Value {
             Value::Unsigned(text.parse().expect("digits"))
         }
         LogicalType::Whole(_) => Value::Integer(text.parse().expect("digits")),
+        // Its microseconds.
+        LogicalType::SignedTime(_) => Value::Time(text.parse().expect("digits")),
         _ => Value::from_text(text, logical, &TextContext::default()).expect("a value"),
     }
 }

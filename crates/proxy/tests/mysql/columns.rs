@@ -24,5 +24,7 @@ mod sent_by_drivers;
 mod sessions;
 mod shown;
 mod sizes;
+mod times;
 mod types;
+mod years;
 mod zoned;

@@ -196,6 +196,7 @@ fn check_mode(rule: &ColumnRule) -> Result<(), String> {
             | LogicalType::Double
             | LogicalType::Date
             | LogicalType::Time(_)
+            | LogicalType::SignedTime(_)
             | LogicalType::Timestamp(_)
             | LogicalType::TimestampTz(_) => Ok(()),
             LogicalType::Numeric(Some((precision, _))) if precision <= ORDER_DIGITS_MAX => Ok(()),
@@ -268,6 +269,7 @@ fn bits_of(logical: LogicalType) -> Option<u8> {
         | LogicalType::Bytes
         | LogicalType::Date
         | LogicalType::Time(_)
+        | LogicalType::SignedTime(_)
         | LogicalType::Timestamp(_)
         | LogicalType::TimestampTz(_)
         | LogicalType::Uuid
@@ -349,6 +351,7 @@ pub fn few_values(logical: LogicalType, bits: Option<u8>) -> Option<&'static str
         LogicalType::Numeric(Some((digits, _))) if digits <= SMALL_DIGITS_MAX => {
             Some("a number of up to three digits has few values")
         }
+        LogicalType::Whole(WholeType::Year) => Some("there are few years"),
         LogicalType::Whole(whole) if whole.bits() <= SMALL_BITS_MAX => {
             Some("a number of up to 8 bits has few values")
         }
@@ -396,11 +399,10 @@ fn check_domain_name(rule: &ColumnRule) -> Result<(), String> {
 /// ciphertexts, and in mode `order` greater ones greater.
 fn comparable(left: &ColumnRule, right: &ColumnRule) -> bool {
     use LogicalType::{Char, Numeric, Text, Varchar};
-
-    // Numbers beyond 63 bits have a form of their own.
     let are_whole = |left: LogicalType, right: LogicalType| {
-        let is_big = |own| own == LogicalType::Whole(WholeType::UnsignedBig);
-        left.is_whole() && right.is_whole() && is_big(left) == is_big(right)
+        let is_alone = |own| matches!(own, LogicalType::Whole(own) if own.is_alone());
+        let is_mixed = left != right && (is_alone(left) || is_alone(right));
+        left.is_whole() && right.is_whole() && !is_mixed
     };
     if left.mode == Mode::Order {
         // How many bits a value has is part of what its digits mean.

@@ -408,7 +408,11 @@ pub(crate) fn logical_type(data_type: &DataType) -> Option<LogicalType> {
     match text.as_str() {
         "int2" => Some(LogicalType::SmallInt),
         "bpchar" => None,
-        _ => text.parse().ok(),
+        // What a cast to a type of MySQL alone gives is left to the server.
+        _ => {
+            let found: Option<LogicalType> = text.parse().ok();
+            found.filter(|own| !own.is_of_mysql())
+        }
     }
 }
 

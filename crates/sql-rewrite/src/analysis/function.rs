@@ -1,5 +1,6 @@
 //! Functions and aggregates.
 
+use column_value::{LogicalType, WholeType};
 use sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArgumentList, FunctionArguments, NamedWindowExpr, OrderBy, OrderByExpr, OrderByKind,
@@ -87,6 +88,11 @@ impl Analysis<'_> {
         };
         if matches!(name.as_str(), "min" | "max") {
             self.sort_by(column, &name)?;
+            if self.column(column).logical == LogicalType::Whole(WholeType::Year) {
+                return Err(unsupported(
+                    "MIN or MAX of a protected year, of which servers show 0000 in two ways,",
+                ));
+            }
             if is_window {
                 return Err(unsupported(
                     "MIN or MAX of a protected column as a window function",

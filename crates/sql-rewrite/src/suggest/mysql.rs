@@ -132,6 +132,7 @@ fn logical_of(type_name: &str) -> Option<LogicalType> {
     let logical = match (word, numbers.as_slice()) {
         ("tinyint", [1]) => LogicalType::Whole(WholeType::Flag),
         ("tinyint", _) => LogicalType::Whole(WholeType::Tiny),
+        ("year", [] | [4]) => LogicalType::Whole(WholeType::Year),
         ("mediumint", _) => LogicalType::Whole(WholeType::Medium),
         ("smallint", _) => LogicalType::SmallInt,
         ("int", _) => LogicalType::Integer,
@@ -147,6 +148,7 @@ fn logical_of(type_name: &str) -> Option<LogicalType> {
         ("text" | "longtext", _) => LogicalType::Text,
         ("blob" | "longblob", _) => LogicalType::Bytes,
         ("date", _) => LogicalType::Date,
+        ("time", _) => LogicalType::SignedTime(digits?),
         ("timestamp", _) => LogicalType::TimestampTz(Some(digits?)),
         ("datetime", _) => LogicalType::Timestamp(Some(digits?)),
         _ => return None,
@@ -564,42 +566,4 @@ impl Proposing<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn types_of_the_server_are_those_of_rules() {
-        for (declared, wanted) in [
-            ("bigint(20)", Some(LogicalType::BigInt)),
-            ("int", Some(LogicalType::Integer)),
-            ("tinyint(1)", Some(LogicalType::Whole(WholeType::Flag))),
-            (
-                "int(10) unsigned",
-                Some(LogicalType::Whole(WholeType::UnsignedInteger)),
-            ),
-            (
-                "bigint unsigned",
-                Some(LogicalType::Whole(WholeType::UnsignedBig)),
-            ),
-            ("tinyint(1) unsigned", None),
-            ("decimal(10,2)", Some(LogicalType::Numeric(Some((10, 2))))),
-            ("decimal(65,30)", None),
-            ("varchar(20)", Some(LogicalType::Varchar(Some(20)))),
-            ("LONGTEXT", Some(LogicalType::Text)),
-            ("datetime", Some(LogicalType::Timestamp(Some(0)))),
-            ("datetime(6)", Some(LogicalType::Timestamp(Some(6)))),
-            ("timestamp(3)", Some(LogicalType::TimestampTz(Some(3)))),
-            ("float(7,2)", None),
-            ("varbinary(8)", None),
-        ] {
-            assert_eq!(logical_of(declared), wanted, "{declared}");
-        }
-    }
-
-    #[test]
-    fn columns_are_found_in_expressions_as_words() {
-        assert!(mentions("`born` > '2000-01-01'", "born"));
-        assert!(mentions("SET NEW.Born = 1", "born"));
-        assert!(!mentions("reborn > unborn", "born"));
-    }
-}
+mod tests;

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use column_value::WholeType;
+
 use super::{LogicalType, Mode, Place, Proposing, Rules, Schema, facts};
 use crate::{Use, uses};
 use sql_plan::{Plan, few_values};
@@ -111,6 +113,7 @@ fn plans(text: &str, schema: &Schema) -> Vec<Plan> {
 /// The name of a domain for all columns that can be compared with such a one.
 pub(super) fn kind(logical: LogicalType, mode: Mode) -> String {
     let name = match logical {
+        LogicalType::Whole(WholeType::Year) => "year".to_owned(),
         LogicalType::SmallInt
         | LogicalType::Integer
         | LogicalType::BigInt

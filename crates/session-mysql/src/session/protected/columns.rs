@@ -58,6 +58,7 @@ pub(super) fn default_of(logical: LogicalType) -> String {
         digits => format!("{zero}.{}", "0".repeat(digits)),
     };
     match logical {
+        LogicalType::Whole(WholeType::Year) => "0000".to_owned(),
         LogicalType::SmallInt
         | LogicalType::Integer
         | LogicalType::BigInt
@@ -69,6 +70,7 @@ pub(super) fn default_of(logical: LogicalType) -> String {
             with_digits("0", scale.into())
         }
         LogicalType::Date => "0000-00-00".to_owned(),
+        LogicalType::SignedTime(digits) => with_digits("00:00:00", digits.into()),
         LogicalType::Timestamp(digits) | LogicalType::TimestampTz(digits) => {
             with_digits("0000-00-00 00:00:00", digits.unwrap_or_default().into())
         }
@@ -197,7 +199,8 @@ impl Form {
     /// What the server says of `MIN`, `MAX` or `SUM` instead of a column.
     fn of_function(self, logical: LogicalType, schema: &Schema, results: Results) -> Self {
         let is_mariadb = matches!(schema.dialect, Dialect::MySql(own) if own.is_mariadb);
-        if logical.is_moment() && !is_mariadb {
+        let is_time = logical.is_moment() || matches!(logical, LogicalType::SignedTime(_));
+        if is_time && !is_mariadb {
             // MySQL takes it for a text.
             return Self {
                 character_set: results.number,
@@ -213,7 +216,7 @@ impl Form {
         };
         Self {
             length,
-            flags: self.flags | flag::BINARY,
+            flags: (self.flags & !flag::ZEROFILL) | flag::BINARY,
             ..self
         }
     }
@@ -249,15 +252,16 @@ fn whole_form(whole: WholeType) -> Form {
         WholeType::UnsignedMedium => (FieldType::INT24, 8),
         WholeType::UnsignedInteger => (FieldType::LONG, 10),
         WholeType::UnsignedBig => (FieldType::LONGLONG, 20),
+        WholeType::Year => (FieldType::YEAR, 4),
     };
     Form {
         kind,
         length,
         character_set: BINARY,
-        flags: if whole.is_unsigned() {
-            flag::UNSIGNED
-        } else {
-            0
+        flags: match whole {
+            WholeType::Year => flag::UNSIGNED | flag::ZEROFILL,
+            _ if whole.is_unsigned() => flag::UNSIGNED,
+            _ => 0,
         },
         decimals: 0,
     }
@@ -265,7 +269,10 @@ fn whole_form(whole: WholeType) -> Form {
 
 /// What the server says of dates and moments, by how many digits of a second they have.
 fn moment_form(kind: FieldType, digits: u8) -> Form {
-    let length = if kind == FieldType::DATE { 10 } else { 19 };
+    let length = match kind {
+        FieldType::DATE | FieldType::TIME => 10,
+        _ => 19,
+    };
     let part = if digits > 0 { u32::from(digits) + 1 } else { 0 };
     Form {
         kind,
@@ -318,6 +325,7 @@ fn form(logical: LogicalType, results: Results) -> Form {
             }
         }
         LogicalType::Date => moment_form(FieldType::DATE, 0),
+        LogicalType::SignedTime(digits) => moment_form(FieldType::TIME, digits),
         LogicalType::Timestamp(digits) => moment_form(FieldType::DATETIME, digits.unwrap_or(0)),
         LogicalType::TimestampTz(digits) => moment_form(FieldType::TIMESTAMP, digits.unwrap_or(0)),
         LogicalType::Varchar(letters) => {

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use column_value::{LogicalType, Value as Stored, ValueError};
+use column_value::{LogicalType, Value as Stored, ValueError, WholeType};
 use semantics_mysql::{Given, bound, check_ending, matched, matched_by_collation, stored_under};
 use session_core::{KeylessText, Loaded, StatementError, behind};
 use sql_plan::{ColumnId, Form, Hole, Literal, Mode, Piece, Purpose, Source, Translated};
@@ -11,7 +11,7 @@ use sql_rewrite::ProtectedColumn;
 use sql_rewrite::mysql::zone;
 use sqlstate::SqlState;
 use wire_mysql::execute::ParameterType;
-use wire_mysql::value::{DateTime, FieldType, Value};
+use wire_mysql::value::{DateTime, FieldType, Time, Value};
 use zeroize::Zeroizing;
 
 use super::settings::{Letters, Settings};
@@ -441,7 +441,7 @@ fn with_given<T>(
         Value::Float(number) => decimal(f64::from(number), own.logical, &mut memory),
         Value::Double(number) => decimal(number, own.logical, &mut memory),
         Value::DateTime(moment) => moment_text(moment, bound.kind.kind, own.logical, &mut memory),
-        Value::Time(_) => None,
+        Value::Time(time) => time_text(time, own.logical, &mut memory),
         Value::Tiny(_) | Value::Short(_) | Value::Long(_) | Value::LongLong(_) => {
             bound.whole().map(|whole| {
                 memory = whole.to_string();
@@ -460,6 +460,8 @@ fn is_exact(number: f64, logical: LogicalType) -> bool {
     /// All decimals of so many digits have.
     const DIGITS_MAX: u16 = 15;
     let is_kind = match logical {
+        // As such a number, the greatest is out of range to MySQL.
+        LogicalType::Whole(WholeType::Year) => number < 2155.0,
         logical if logical.is_whole() => true,
         LogicalType::Numeric(Some((digits, _))) => digits <= DIGITS_MAX,
         _ => false,
@@ -514,6 +516,20 @@ fn moment_text(
         .expect("a String takes everything"),
         _ => return None,
     }
+    Some(Given::Text(memory))
+}
+
+/// A time for a column of times, of which parts beyond their limits are not read.
+fn time_text(time: Time, logical: LogicalType, memory: &mut String) -> Option<Given<'_>> {
+    if !matches!(logical, LogicalType::SignedTime(_)) {
+        return None;
+    }
+    let sign = if time.is_negative { "-" } else { "" };
+    let hours = u64::from(time.days) * 24 + u64::from(time.hour);
+    *memory = format!(
+        "{sign}{hours:02}:{:02}:{:02}.{:06}",
+        time.minute, time.second, time.microsecond
+    );
     Some(Given::Text(memory))
 }
 

@@ -8,7 +8,7 @@ use session_core::{Fault, Loaded, OpenedGroup, StatementError};
 use sql_plan::ColumnId;
 use sql_rewrite::mysql::zone;
 use sqlstate::SqlState;
-use wire_mysql::value::{DateTime, Value as WireValue};
+use wire_mysql::value::{DateTime, Time, Value as WireValue};
 use zeroize::Zeroize;
 
 use super::settings::{Letters, Results};
@@ -136,13 +136,14 @@ impl Opened {
             (Value::Integer(number), LogicalType::BigInt) => WireValue::LongLong(*number as u64),
             (Value::Integer(number), LogicalType::Whole(whole)) => match whole.bits() {
                 8 => WireValue::Tiny(*number as u8),
-                16 => WireValue::Short(*number as u16),
+                12 | 16 => WireValue::Short(*number as u16),
                 _ => WireValue::Long(*number as u32),
             },
             (Value::Unsigned(number), _) => WireValue::LongLong(*number),
             (Value::Float(number), LogicalType::Real) => WireValue::Float(*number as f32),
             (Value::Float(number), LogicalType::Double) => WireValue::Double(*number),
             (Value::Date(day), _) => WireValue::DateTime(date(i64::from(*day))),
+            (Value::Time(time_us), _) => WireValue::Time(time(*time_us)),
             (Value::Timestamp(time_us), _) => WireValue::DateTime(moment(*time_us)),
             _ => WireValue::Bytes(&self.text),
         }
@@ -190,5 +191,18 @@ fn moment(time_us: i64) -> DateTime {
         second: (seconds % 60) as u8,
         microsecond: (of_day_us % 1_000_000) as u32,
         ..date(time_us.div_euclid(DAY_US))
+    }
+}
+
+fn time(time_us: i64) -> Time {
+    let size_us = time_us.unsigned_abs();
+    let seconds = size_us / 1_000_000;
+    Time {
+        is_negative: time_us < 0,
+        days: (seconds / 86_400) as u32,
+        hour: (seconds / 3600 % 24) as u8,
+        minute: (seconds / 60 % 60) as u8,
+        second: (seconds % 60) as u8,
+        microsecond: (size_us % 1_000_000) as u32,
     }
 }

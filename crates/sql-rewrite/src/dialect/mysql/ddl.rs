@@ -6,8 +6,8 @@ use column_value::{Collation, LogicalType, WholeType};
 use sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
 use sqlparser::ast::{
     CharacterLength, ColumnDef, ColumnOption, CreateTable, CreateTableOptions, DataType,
-    ExactNumberInfo, Expr, ForeignKeyConstraint, Ident, IndexColumn, ObjectType, SqlOption,
-    Statement, TableConstraint, TimezoneInfo, UnaryOperator,
+    ExactNumberInfo, Expr, ForeignKeyConstraint, Ident, IndexColumn, ObjectName, ObjectType,
+    SqlOption, Statement, TableConstraint, TimezoneInfo, UnaryOperator,
 };
 
 use super::{MySql, defaults, names, schema::physical_type};
@@ -496,6 +496,9 @@ fn logical(declared: &DataType) -> Option<LogicalType> {
             LogicalType::Whole(WholeType::UnsignedInteger)
         }
         DataType::BigIntUnsigned(_) => LogicalType::Whole(WholeType::UnsignedBig),
+        DataType::Custom(name, width) if is_year(name, width) => {
+            LogicalType::Whole(WholeType::Year)
+        }
         DataType::Varchar(Some(CharacterLength::IntegerLength { length, unit: None })) => {
             LogicalType::Varchar(Some(u32::try_from(*length).ok()?))
         }
@@ -511,6 +514,9 @@ fn logical(declared: &DataType) -> Option<LogicalType> {
         DataType::Text | DataType::LongText => LogicalType::Text,
         DataType::Blob(None) | DataType::LongBlob => LogicalType::Bytes,
         DataType::Date => LogicalType::Date,
+        DataType::Time(digits, TimezoneInfo::None) => {
+            LogicalType::SignedTime(u8::try_from(digits.unwrap_or(0)).ok()?)
+        }
         DataType::Datetime(digits) => {
             LogicalType::Timestamp(Some(u8::try_from(digits.unwrap_or(0)).ok()?))
         }
@@ -528,4 +534,9 @@ fn logical(declared: &DataType) -> Option<LogicalType> {
         }
         _ => return None,
     })
+}
+
+/// Whether a name of a type is that of years, which have four digits.
+fn is_year(name: &ObjectName, width: &[String]) -> bool {
+    name.to_string().eq_ignore_ascii_case("year") && (width.is_empty() || *width == ["4"])
 }

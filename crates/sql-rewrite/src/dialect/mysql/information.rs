@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use column_value::{Collation, LogicalType};
+use column_value::{Collation, LogicalType, WholeType};
 
 use super::finisher::is_alias;
 use super::lexer::{self, Kind, Lexeme};
@@ -234,6 +234,7 @@ fn declared(
         false => u16::MAX.into(),
     });
     match logical {
+        LogicalType::Whole(WholeType::Year) => {}
         logical if logical.is_whole() => {
             number("NUMERIC_PRECISION", whole_digits(logical, own));
             number("NUMERIC_SCALE", 0);
@@ -245,6 +246,7 @@ fn declared(
         }
         LogicalType::Real => number("NUMERIC_PRECISION", 12),
         LogicalType::Double => number("NUMERIC_PRECISION", 22),
+        LogicalType::SignedTime(digits) => number("DATETIME_PRECISION", digits.into()),
         LogicalType::Timestamp(digits) | LogicalType::TimestampTz(digits) => {
             number("DATETIME_PRECISION", digits.unwrap_or(0).into());
         }

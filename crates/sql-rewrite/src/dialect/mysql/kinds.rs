@@ -2,7 +2,7 @@
 //! common type and then finds more than equal values (`'1abc' = 1`): only a constant of the
 //! column's own kind, in one full form, is the same value sealed and in clear.
 
-use column_value::{LogicalType, ValueError};
+use column_value::{LogicalType, ValueError, WholeType};
 use semantics_mysql::{Given, bound, matched, stored_under};
 use sql_plan::{refuse, unsupported};
 use sqlstate::SqlState;
@@ -116,10 +116,12 @@ fn refusal(column: &ProtectedColumn, error: ValueError) -> Refusal {
 fn other_kind(column: &ProtectedColumn) -> Refusal {
     let form = match column.logical {
         LogicalType::Date => "a text like '2024-12-31'",
+        LogicalType::SignedTime(_) => "a text like '23:59:59'",
         LogicalType::Timestamp(_) | LogicalType::TimestampTz(_) => {
             "a text like '2024-12-31 23:59:59'"
         }
         LogicalType::Varchar(_) | LogicalType::Text | LogicalType::Bytes => "a text",
+        LogicalType::Whole(WholeType::Year) => "a year of four digits",
         _ => "a number in digits",
     };
     refuse(format!(

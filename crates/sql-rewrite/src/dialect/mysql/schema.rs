@@ -61,6 +61,7 @@ fn has_order(logical: LogicalType) -> bool {
         || matches!(
             logical,
             LogicalType::Date
+                | LogicalType::SignedTime(_)
                 | LogicalType::Timestamp(_)
                 | LogicalType::TimestampTz(_)
                 | LogicalType::Numeric(Some((..=18, _)))
@@ -131,10 +132,10 @@ pub fn check_rules(rules: &Rules) -> Vec<SchemaError> {
                  a-z, 0-9 and _, columns of A-Z, a-z, 0-9 and _, each of which one rule names"
             } else if semantics_mysql::name_of_type(rule.logical).is_none() {
                 "has a type that is not supported before MySQL yet: those are tinyint, tinyint(1) \
-                 (BOOLEAN there), smallint, mediumint, integer and bigint, also unsigned, \
+                 (BOOLEAN there), smallint, mediumint, integer and bigint, also unsigned, year, \
                  numeric(p,s) up to 38 digits, real (FLOAT there), double precision, char(n), \
-                 varchar(n), text, bytea (BLOB there), date, timestamp(n) (DATETIME(n) there) and \
-                 timestamptz(n) (TIMESTAMP(n) there)"
+                 varchar(n), text, bytea (BLOB there), date, time(n) signed (TIME(n) there), \
+                 timestamp(n) (DATETIME(n) there) and timestamptz(n) (TIMESTAMP(n) there)"
             } else if rule.mode == Mode::Order && !has_order(rule.logical) {
                 "has mode order, which is not supported for its type before MySQL: use equality \
                  or random"

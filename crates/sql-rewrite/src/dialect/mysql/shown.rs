@@ -141,6 +141,7 @@ fn shown_whole(whole: WholeType) -> &'static str {
         WholeType::UnsignedMedium => "mediumint(8) unsigned",
         WholeType::UnsignedInteger => "int(10) unsigned",
         WholeType::UnsignedBig => "bigint(20) unsigned",
+        WholeType::Year => "year(4)",
     }
 }
 

@@ -234,6 +234,7 @@ fn type_number(logical: LogicalType) -> String {
             return format!("'{}'::pg_catalog.oid", opaque.oid());
         }
         LogicalType::Whole(whole) => whole.name(),
+        LogicalType::SignedTime(_) => "time signed",
         LogicalType::Opaque(opaque) => &opaque.catalogue_name(),
     };
     format!("'pg_catalog.{name}'::pg_catalog.regtype::pg_catalog.oid")
