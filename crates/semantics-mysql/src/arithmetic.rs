@@ -188,7 +188,7 @@ impl Number {
         }
         let assigned = match logical {
             LogicalType::Numeric(Some(limits)) => number::decimal(&self.value, limits),
-            _ => number::integer(&self.value, logical),
+            _ => number::integer_of_number(&self.value, logical),
         };
         assigned.map_err(ArithmeticError::Value)
     }

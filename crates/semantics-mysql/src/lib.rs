@@ -130,7 +130,10 @@ pub fn stored_under(
         | LogicalType::BigInt
         | LogicalType::Whole(_) => {
             let number = number::of_constant(given, logical, true)?;
-            number::integer(&number, logical)
+            match given {
+                Given::Number(_) => number::integer_of_number(&number, logical),
+                _ => number::integer(&number, logical),
+            }
         }
         LogicalType::Numeric(Some(limits)) => {
             let number = number::of_constant(given, logical, true)?;

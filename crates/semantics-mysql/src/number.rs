@@ -88,6 +88,14 @@ pub fn integer(number: &BigDecimal, logical: LogicalType) -> Result<Value, Value
     }
 }
 
+/// The same of a number that is no text: servers look at its sign before they round it.
+pub fn integer_of_number(number: &BigDecimal, logical: LogicalType) -> Result<Value, ValueError> {
+    match logical.is_unsigned() && *number < BigDecimal::from(0) {
+        true => Err(ValueError::out_of_range(&named(logical))),
+        false => integer(number, logical),
+    }
+}
+
 /// A decimal of a precision and a scale; a half is rounded away from zero.
 pub fn decimal(number: &BigDecimal, (precision, scale): (u16, u16)) -> Result<Value, ValueError> {
     let number = numeric::round(number, scale.into());
