@@ -1,8 +1,8 @@
 # Sourced by the `run` of a client of MariaDB: starts a server and the proxy before it, without rules, or with
 # those of the file $rules. $port is the proxy's, $server_port the server's own; both are stopped at the end.
-# $proxy_settings are more lines of [proxy], $server_settings more arguments of the server. The user `ann` has
-# the password $password. `mariadb_at PORT ARGUMENTS...` runs the server's own client; skips where there is no
-# MariaDB.
+# $finisher is the engine of the proxy's finisher, if it has one. $proxy_settings are more lines of [proxy],
+# $server_settings more arguments of the server. The user `ann` has the password $password. `mariadb_at PORT
+# ARGUMENTS...` runs the server's own client; skips where there is no MariaDB.
 set -euo pipefail
 
 source "$(dirname "${BASH_SOURCE[0]}")/started.sh"
@@ -88,8 +88,11 @@ start_proxy() {
         printf '[proxy]\nprotocol = "mysql"\nlisten = "127.0.0.1:%s"\nupstream = "127.0.0.1:%s"\n%s\n' \
             "$port" "$server_port" "drain_seconds = 0"$'\n'"${proxy_settings:-}" >"$folder/strongroom.toml"
         if [[ -n ${rules:-} ]]; then
-            printf '[keys]\nfile = "columns.key"\n' >>"$folder/strongroom.toml"
-            cat "$rules" >>"$folder/strongroom.toml"
+            {
+                printf '[keys]\nfile = "columns.key"\n'
+                finisher_section
+                cat "$rules"
+            } >>"$folder/strongroom.toml"
         fi
         if starts "$port" "$program" proxy --config "$folder/strongroom.toml"; then
             return

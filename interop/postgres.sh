@@ -6,7 +6,8 @@
 # $canaries, as they are and in hexadecimal; every row of protected columns in `steps` holds one. $logged is a
 # word that the server's log must have, $log_statement how much it logs; $max_finish_rows is as in the proxy's
 # configuration. The file $scratch is removed in the end, too. With $library_serves the driver is served by
-# libstrongroom_client in its own process. $proxy_settings are more lines of [proxy].
+# libstrongroom_client in its own process. $proxy_settings are more lines of [proxy]. $finisher is the engine of the
+# proxy's finisher, if it has one.
 set -euo pipefail
 
 source "$(dirname "${BASH_SOURCE[0]}")/started.sh"
@@ -159,6 +160,7 @@ start_proxy() {
                     printf 'server_tls = { root = "server.crt", name = "localhost" }\n'
             fi
             printf '[keys]\nfile = "columns.key"\n'
+            finisher_section
             cat "$1"
         } >"$folder/strongroom.toml"
         if starts "$port" "$program" proxy --config "$folder/strongroom.toml"; then

@@ -30,6 +30,14 @@ fail() {
     exit 1
 }
 
+# finisher_section: of the proxy's configuration, if $finisher names the engine of a finisher.
+finisher_section() {
+    [[ -n ${finisher:-} ]] || return 0
+    printf '[finish]\nengine = "%s"\n' "$finisher"
+    # A database server does not run as root.
+    [[ $(id -u) != 0 ]] || printf 'run_as = "nobody"\n'
+}
+
 # hexadecimal TEXT
 hexadecimal() {
     printf %s "$1" | od -An -v -tx1 | tr -d ' \n'

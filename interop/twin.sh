@@ -7,14 +7,8 @@
 # answer is not listed, and if one is listed that need not be.
 
 here=$(cd "$(dirname "$0")" && pwd)
-scratch=$(mktemp)
-{
-    printf '[finish]\nengine = "postgres"\n'
-    # PostgreSQL refuses to run as root.
-    [[ $(id -u) != 0 ]] || printf 'run_as = "nobody"\n'
-    cat "$here/rules.toml"
-} >"$scratch"
-rules=$scratch
+rules=$here/rules.toml
+finisher=postgres
 canaries=(canary-59d2-in-plain-text)
 logged="CREATE TABLE"
 source "$(dirname "${BASH_SOURCE[0]}")/postgres.sh"

@@ -23,11 +23,13 @@ const SKIPPED: i32 = 77;
 /// Clients whose downloads or builds take too long for every test; `cargo xtask interop --all` has
 /// them.
 const ON_DEMAND: &[&str] = &[
+    "mysql-benchbase",
     "mysql-go-gorm",
     "mysql-go-tpc",
     "mysql-java",
     "mysql-rust-mappers",
     "mysql-wordpress",
+    "postgres-benchbase",
     "postgres-java-hibernate",
     "postgres-library-java",
     "postgres-library-node",

@@ -1,9 +1,10 @@
 //! Sums and differences of numbers, where they are known to be what the server computes.
 //!
 //! Servers add whole numbers in 64 bits, decimals exactly, and everything beside a text or a
-//! floating-point number in double precision. Of the last only what is stored without a rounding
-//! that matters is computed here: both operands and the result are multiples of the last digit of
-//! the column, and have few enough digits that double precision cannot move them by half of it.
+//! floating-point number in double precision. A column rounds a decimal to its digits. Of sums in
+//! double precision only what is stored without a rounding that matters is computed here: both
+//! operands and the result are multiples of the last digit of the column, and have few enough
+//! digits that double precision cannot move them by half of it.
 
 use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::BigInt;
@@ -45,6 +46,8 @@ pub enum ArithmeticError {
 const DIGITS_OF_SUM: u64 = 14;
 /// Digits that decimals of a server have.
 const DIGITS_MAX: u64 = 65;
+/// Digits behind the point that decimals of MySQL have. Those of MariaDB have more.
+const PLACES_MAX: i64 = 30;
 
 impl Number {
     /// A value of a column of whole numbers or decimals of a type.
@@ -79,11 +82,16 @@ impl Number {
         }
     }
 
-    /// A constant in digits.
+    /// A constant in digits, which is a floating-point number with an exponent.
     ///
     /// # Errors
     /// It has another form.
     pub fn of_digits(text: &str) -> Result<Self, ValueError> {
+        if text.contains(['e', 'E'])
+            && let Value::Float(number) = number::double(text, true)?
+        {
+            return Self::of_text(&number.to_string());
+        }
         let value = number::read(text, LogicalType::Numeric(None))?;
         let whole = (!text.contains('.')).then(|| text.trim_start_matches('+'));
         let kind = match whole {
@@ -163,15 +171,19 @@ impl Number {
         Ok(Self { value, kind })
     }
 
-    /// The value that a column has once the number is assigned to it.
+    /// The value that a column has once the number is assigned to it. A half is rounded away from
+    /// zero.
     ///
     /// # Errors
     /// [`ArithmeticError`]
     pub fn assigned(&self, logical: LogicalType) -> Result<Value, ArithmeticError> {
-        if number::exact(&self.value, scale(logical)).is_none() {
+        let is_rounded = number::exact(&self.value, scale(logical)).is_none();
+        let is_exact =
+            self.kind == Kind::Decimal && self.value.as_bigint_and_scale().1 <= PLACES_MAX;
+        if is_rounded && !is_exact {
             return Err(ArithmeticError::Unsure(
-                "the result has more digits than the column, and would be rounded: round what is \
-                 added",
+                "the result has many more digits than the column, and would be rounded: round \
+                 what is added",
             ));
         }
         // As such a number, the greatest is out of range to MySQL.
@@ -182,7 +194,7 @@ impl Number {
         }
         let assigned = match logical {
             LogicalType::Numeric(Some(limits)) => number::decimal(&self.value, limits),
-            _ => number::integer(&self.value, logical),
+            _ => number::integer_of_number(&self.value, logical),
         };
         assigned.map_err(ArithmeticError::Value)
     }
@@ -234,7 +246,17 @@ mod tests {
             number::decimal(&number("3.75").value, (6, 2)).map_err(ArithmeticError::Value)
         );
         let is_unsure = |result| matches!(result, Err(ArithmeticError::Unsure(_)));
-        assert!(is_unsure(sum(&half, &number("0.001"), MONEY)));
+        let rounded = |text: &str| {
+            let value = Number::of_decimal(text).expect("digits").value;
+            number::decimal(&value, (6, 2)).map_err(ArithmeticError::Value)
+        };
+        assert_eq!(sum(&half, &number("0.0049"), MONEY), rounded("1.50"));
+        assert_eq!(sum(&half, &number("0.005"), MONEY), rounded("1.51"));
+        assert_eq!(sum(&half, &number("-3.005"), MONEY), rounded("-1.51"));
+        assert_eq!(sum(&half, &number("2.5e-1"), MONEY), rounded("1.75"));
+        assert!(is_unsure(sum(&half, &number("1e-3"), MONEY)));
+        let fine = format!("0.{}1", "0".repeat(30));
+        assert!(is_unsure(sum(&half, &number(&fine), MONEY)));
         let finer = Number::of_text("0.001").expect("digits");
         assert!(is_unsure(sum(&half, &finer, MONEY)));
         let long = Number::of_text("123456789012345").expect("digits");

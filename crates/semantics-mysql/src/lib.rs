@@ -13,11 +13,12 @@
 //! | compare a constant with a column for equality | [`matched`] |
 //! | compare a constant with a column for order | [`bound`] |
 //! | add to a value of a column | [`Number`] |
+//! | take a floating-point number for an exact one | [`digits_of_double`] |
 //! | write the text of a value | [`text`] |
 //! | name a type | [`name_of_type`] |
 //!
-//! Servers read many more texts than are read here (`'20240229'`, `' 5 '`, `1e2`), with warnings or
-//! without. What is not read in one full form is refused: never read as another value.
+//! Servers read many more texts than are read here (`'20240229'`, `' 5 '`, `'1e2'`), with warnings
+//! or without. What is not read in one full form is refused: never read as another value.
 //!
 //! Texts are equal here if their bytes are, as in a column with a binary collation. Some of those
 //! let blanks at the end count and some do not, so such texts are refused there.
@@ -34,6 +35,7 @@ mod year;
 pub use aggregate::{check_sorted, compare, sum, sum_type};
 pub use arithmetic::{ArithmeticError, Number};
 pub use names::name_of_type;
+pub use number::digits_of_double;
 
 use column_value::limits::integer_range;
 use column_value::{LogicalType, Value, ValueError, WholeType};
@@ -131,11 +133,14 @@ pub fn stored_under(
         | LogicalType::Integer
         | LogicalType::BigInt
         | LogicalType::Whole(_) => {
-            let number = number::read(digits(given, logical)?, logical)?;
-            number::integer(&number, logical)
+            let number = number::of_constant(given, logical, true)?;
+            match given {
+                Given::Number(_) => number::integer_of_number(&number, logical),
+                _ => number::integer(&number, logical),
+            }
         }
         LogicalType::Numeric(Some(limits)) => {
-            let number = number::read(digits(given, logical)?, logical)?;
+            let number = number::of_constant(given, logical, true)?;
             number::decimal(&number, limits)
         }
         LogicalType::Double => {
@@ -213,12 +218,12 @@ pub fn matched(given: Given<'_>, logical: LogicalType) -> Result<Option<Value>, 
         | LogicalType::Integer
         | LogicalType::BigInt
         | LogicalType::Whole(_) => {
-            let number = number::read(digits(given, logical)?, logical)?;
+            let number = number::of_constant(given, logical, false)?;
             number::check_compared(&number, matches!(given, Given::Text(_)), logical)?;
             Ok(number::exact(&number, 0).and_then(|exact| number::integer(&exact, logical).ok()))
         }
         LogicalType::Numeric(Some(limits)) => {
-            let number = number::read(digits(given, logical)?, logical)?;
+            let number = number::of_constant(given, logical, false)?;
             number::check_compared(&number, matches!(given, Given::Text(_)), logical)?;
             let exact = number::exact(&number, limits.1);
             Ok(exact.and_then(|exact| number::decimal(&exact, limits).ok()))
@@ -277,7 +282,7 @@ pub fn bound(given: Given<'_>, logical: LogicalType) -> Result<Value, ValueError
         | LogicalType::BigInt
         | LogicalType::Whole(_)
         | LogicalType::Numeric(Some(_)) => {
-            let number = number::read(digits(given, logical)?, logical)?;
+            let number = number::of_constant(given, logical, false)?;
             number::check_compared(&number, matches!(given, Given::Text(_)), logical)?;
             Ok(Value::Numeric(number))
         }

@@ -5,7 +5,7 @@ use column_value::limits::integer_range;
 use column_value::numeric::{self, whole_digits};
 use column_value::{LogicalType, Value, ValueError, WholeType};
 
-use crate::{named, not_understood, year};
+use crate::{Given, digits, named, not_understood, year};
 
 /// Digits that a server's decimals have at most, with some more: a longer text is no number that
 /// fits a column.
@@ -15,8 +15,50 @@ const DIGITS_MAX: usize = 100;
 /// numbers.
 const DIGITS_OF_DOUBLE: u64 = 15;
 
-/// A number as it is written: a sign, digits, a point between digits. No exponent: with one it is a
-/// floating-point number.
+/// The number of a constant for a column of whole numbers or decimals, where it is stored or
+/// compared.
+pub fn of_constant(
+    given: Given<'_>,
+    logical: LogicalType,
+    is_stored: bool,
+) -> Result<BigDecimal, ValueError> {
+    let text = digits(given, logical)?;
+    let has_exponent = matches!(given, Given::Number(_)) && text.contains(['e', 'E']);
+    if !has_exponent {
+        return read(text, logical);
+    }
+    let digits = match double(text, true) {
+        Ok(Value::Float(number)) => digits_of_double(number, logical, is_stored),
+        _ => None,
+    };
+    read(&digits.ok_or_else(|| not_understood(logical))?, logical)
+}
+
+/// The digits of a floating-point number for a column of whole numbers or decimals, where it is
+/// stored or compared. None: the server may take it for another number.
+#[must_use]
+pub fn digits_of_double(number: f64, logical: LogicalType, is_stored: bool) -> Option<String> {
+    /// Below 2⁵³ all whole numbers have a form of their own.
+    const BELOW: f64 = 9_007_199_254_740_992.0;
+    /// All decimals of so many digits have.
+    const EXACT_DIGITS_MAX: u16 = 15;
+    /// Beyond it the server writes an exponent, and digits may be others.
+    const SIZE_MAX: f64 = 1e15;
+    // No other value of the column is equal to it in double precision, in which servers compare.
+    let has_own_forms = match logical {
+        LogicalType::Numeric(Some((digits, _))) => digits <= EXACT_DIGITS_MAX,
+        // As such a number, the greatest is out of range to MySQL.
+        LogicalType::Whole(WholeType::Year) => number < 2155.0,
+        logical => logical.is_whole(),
+    };
+    let is_exact = has_own_forms && number.trunc() == number && number.abs() < BELOW;
+    // The server stores the shortest digits that stand for the number.
+    let is_decimal = matches!(logical, LogicalType::Numeric(_));
+    let is_kept = is_stored && is_decimal && number.abs() < SIZE_MAX;
+    (is_exact || is_kept).then(|| number.to_string())
+}
+
+/// A number as it is written: a sign, digits, a point between digits. No exponent.
 pub fn read(text: &str, logical: LogicalType) -> Result<BigDecimal, ValueError> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (whole, part) = unsigned.split_once('.').unwrap_or((unsigned, "0"));
@@ -49,6 +91,14 @@ pub fn integer(number: &BigDecimal, logical: LogicalType) -> Result<Value, Value
     match value {
         Some(value) => Ok(value),
         None => Err(ValueError::out_of_range(&named(logical))),
+    }
+}
+
+/// The same of a number that is no text: servers look at its sign before they round it.
+pub fn integer_of_number(number: &BigDecimal, logical: LogicalType) -> Result<Value, ValueError> {
+    match logical.is_unsigned() && *number < BigDecimal::from(0) {
+        true => Err(ValueError::out_of_range(&named(logical))),
+        false => integer(number, logical),
     }
 }
 

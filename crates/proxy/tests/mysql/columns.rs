@@ -20,6 +20,7 @@ mod joined;
 mod lab;
 mod loaded;
 mod refusals;
+mod rounded;
 mod sent_by_drivers;
 mod sessions;
 mod shown;

@@ -301,10 +301,11 @@ impl Draw {
             ),
             1 => (
                 format!(
-                    "UPDATE account SET times = times - {}, seen = seen + 1, paid = paid + {} \
+                    "UPDATE account SET times = times - {}, seen = seen + 1, paid = paid + {}{} \
                      WHERE {key}",
                     self.below(9),
-                    self.decimal()
+                    self.decimal(),
+                    self.of(&["", "5", "49", "5000001907"])
                 ),
                 vec![],
             ),
@@ -574,12 +575,8 @@ fn what_names_no_single_row_is_not_incremented() {
         lab.ours
             .query_drop("INSERT INTO account (bank, code, times, paid) VALUES (1, 'a', 0, 0)")
             .expect("a row");
-        for text in [
-            "UPDATE account SET paid = paid + 0.001 WHERE bank = 1 AND code = 'a'",
-            "UPDATE account SET paid = paid + '0.001' WHERE bank = 1 AND code = 'a'",
-        ] {
-            let error = lab.ours.query_drop(text).expect_err(text).to_string();
-            assert!(error.contains("strongroom: "), "{text}: {error}");
-        }
+        let text = "UPDATE account SET paid = paid + '0.001' WHERE bank = 1 AND code = 'a'";
+        let error = lab.ours.query_drop(text).expect_err(text).to_string();
+        assert!(error.contains("strongroom: "), "{text}: {error}");
     }
 }

@@ -3,8 +3,10 @@
 
 use std::fmt::Write as _;
 
-use column_value::{LogicalType, Value as Stored, ValueError, WholeType};
-use semantics_mysql::{Given, bound, check_ending, matched, matched_by_collation, stored_under};
+use column_value::{LogicalType, Value as Stored, ValueError};
+use semantics_mysql::{
+    Given, bound, check_ending, digits_of_double, matched, matched_by_collation, stored_under,
+};
 use session_core::{KeylessText, Loaded, StatementError, behind};
 use sql_plan::{ColumnId, Form, Hole, Literal, Mode, Piece, Purpose, Source, Translated};
 use sql_rewrite::ProtectedColumn;
@@ -432,14 +434,8 @@ fn with_given<T>(
             return make(of_bytes(bytes, bound, own, settings)?).map(Some);
         }
         // A driver that has one kind of number alone sends whole numbers so.
-        Value::Double(number) if is_exact(number, own.logical) => {
-            memory = number.to_string();
-            Some(Given::Number(&memory))
-        }
-        Value::Float(_) | Value::Double(_) if purpose != Purpose::Store => return Err(other_kind()),
-        // The server, too, stores the shortest digits that stand for the number.
-        Value::Float(number) => decimal(f64::from(number), own.logical, &mut memory),
-        Value::Double(number) => decimal(number, own.logical, &mut memory),
+        Value::Float(number) => double(f64::from(number), (own.logical, purpose), &mut memory),
+        Value::Double(number) => double(number, (own.logical, purpose), &mut memory),
         Value::DateTime(moment) => moment_text(moment, bound.kind.kind, own.logical, &mut memory),
         Value::Time(time) => time_text(time, own.logical, &mut memory),
         Value::Tiny(_) | Value::Short(_) | Value::Long(_) | Value::LongLong(_) => {
@@ -452,40 +448,24 @@ fn with_given<T>(
     make(given.ok_or_else(other_kind)?).map(Some)
 }
 
-/// Whether a number is a whole one that no other value of a column is equal to in double precision,
-/// in which the server compares them. It stores the same number.
-fn is_exact(number: f64, logical: LogicalType) -> bool {
-    /// Below 2⁵³ all whole numbers have a form of their own.
-    const BELOW: f64 = 9_007_199_254_740_992.0;
-    /// All decimals of so many digits have.
-    const DIGITS_MAX: u16 = 15;
-    let is_kind = match logical {
-        // As such a number, the greatest is out of range to MySQL.
-        LogicalType::Whole(WholeType::Year) => number < 2155.0,
-        logical if logical.is_whole() => true,
-        LogicalType::Numeric(Some((digits, _))) => digits <= DIGITS_MAX,
-        _ => false,
-    };
-    is_kind && number.trunc() == number && number.abs() < BELOW
-}
-
-fn decimal(number: f64, logical: LogicalType, memory: &mut String) -> Option<Given<'_>> {
-    /// Beyond it the server writes an exponent, and digits may be others.
-    const SIZE_MAX: f64 = 1e15;
-    let fits = match logical {
-        LogicalType::Numeric(_) => number.abs() < SIZE_MAX,
-        LogicalType::Real | LogicalType::Double => true,
-        _ => false,
-    };
-    if !fits || !number.is_finite() {
-        return None;
-    }
-    *memory = number.to_string();
-    Some(match logical {
+/// A floating-point number for its purpose in a column.
+fn double(
+    number: f64,
+    (logical, purpose): (LogicalType, Purpose),
+    memory: &mut String,
+) -> Option<Given<'_>> {
+    let is_stored = purpose == Purpose::Store;
+    match logical {
         // It may be minus zero, which no number of a text is.
-        LogicalType::Real | LogicalType::Double => Given::Text(memory),
-        _ => Given::Number(memory),
-    })
+        LogicalType::Real | LogicalType::Double if is_stored && number.is_finite() => {
+            *memory = number.to_string();
+            Some(Given::Text(memory))
+        }
+        logical => {
+            *memory = digits_of_double(number, logical, is_stored)?;
+            Some(Given::Number(memory))
+        }
+    }
 }
 
 /// A date for a column of dates, and a moment for one of moments.
