@@ -1,6 +1,7 @@
 //! Whole numbers and decimals.
 
 use bigdecimal::BigDecimal;
+use bigdecimal::num_bigint::Sign;
 use column_value::limits::integer_range;
 use column_value::numeric::{self, whole_digits};
 use column_value::{LogicalType, Value, ValueError, WholeType};
@@ -96,7 +97,7 @@ pub fn integer(number: &BigDecimal, logical: LogicalType) -> Result<Value, Value
 
 /// The same of a number that is no text: servers look at its sign before they round it.
 pub fn integer_of_number(number: &BigDecimal, logical: LogicalType) -> Result<Value, ValueError> {
-    match logical.is_unsigned() && *number < BigDecimal::from(0) {
+    match logical.is_unsigned() && number.sign() == Sign::Minus {
         true => Err(ValueError::out_of_range(&named(logical))),
         false => integer(number, logical),
     }
