@@ -127,6 +127,7 @@ pub fn stored_under(
         size_max,
         fractions,
     } = terms;
+    let is_number = matches!(given, Given::Number(_));
     match logical {
         LogicalType::Whole(WholeType::Year) => year::stored(given),
         LogicalType::SmallInt
@@ -134,23 +135,17 @@ pub fn stored_under(
         | LogicalType::BigInt
         | LogicalType::Whole(_) => {
             let number = number::of_constant(given, logical, true)?;
-            match given {
-                Given::Number(_) => number::integer_of_number(&number, logical),
-                _ => number::integer(&number, logical),
+            match is_number {
+                true => number::integer_of_number(&number, logical),
+                false => number::integer(&number, logical),
             }
         }
         LogicalType::Numeric(Some(limits)) => {
             let number = number::of_constant(given, logical, true)?;
             number::decimal(&number, limits)
         }
-        LogicalType::Double => {
-            let is_number = matches!(given, Given::Number(_));
-            number::double(digits(given, logical)?, is_number)
-        }
-        LogicalType::Real => {
-            let is_number = matches!(given, Given::Number(_));
-            number::float(digits(given, logical)?, is_number)
-        }
+        LogicalType::Double => number::double(digits(given, logical)?, is_number),
+        LogicalType::Real => number::float(digits(given, logical)?, is_number),
         LogicalType::Varchar(Some(letters)) => varchar(text_of(given, logical)?, letters),
         // Blanks at the end are no part of it.
         LogicalType::Char(letters) => {

@@ -23,9 +23,9 @@ use crate::{Refusal, Schema};
 use sql_plan::unsupported;
 
 /// Functions of PostgreSQL that return one value, that everybody may call, and that depend on more
-/// than their arguments in each of their variants. The server looks whether a function may be called
-/// also where it is not evaluated, and evaluates one that is immutable before its time: others
-/// than these are refused wherever they are.
+/// than their arguments in each of their variants. The server looks whether a function may be
+/// called also where it is not evaluated, and evaluates one that is immutable before its time:
+/// others than these are refused wherever they are.
 pub(super) const FUNCTIONS: &str = include_str!("../server_functions.txt");
 
 /// What creates the function that fails. It is volatile, so that nothing is evaluated before its
