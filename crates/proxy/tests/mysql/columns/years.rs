@@ -72,6 +72,7 @@ fn years_are_stored_and_shown_as_the_server_does() {
                 Value::UInt(2155),
                 Value::Double(70.0),
                 Value::Double(0.0),
+                Value::Float(1999.0),
                 text("0"),
                 text("0000"),
                 text("70"),
@@ -125,7 +126,6 @@ fn what_is_no_year_is_refused() {
             for year in [
                 Value::Double(1999.5),
                 Value::Double(2155.0),
-                Value::Float(1999.0),
                 Value::Date(1999, 1, 1, 0, 0, 0, 0),
                 text("19 99"),
             ] {
