@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
 use mysql::prelude::Queryable as _;
-use mysql::{Conn, OptsBuilder};
+use mysql::{Conn, OptsBuilder, Value};
 use server_testkit::mysql::{Brand, MySql};
 
 use crate::mysql::setup::{PASSWORD, Proxy, options_at};
@@ -100,6 +100,30 @@ impl Lab {
     pub fn past(&self) -> Conn {
         connect(self.server.port(), "shop")
     }
+}
+
+/// That the proxy refuses a statement itself.
+pub fn assert_refused(lab: &mut Lab, text: &str) {
+    let error = lab.ours.query_drop(text).expect_err(text).to_string();
+    assert!(error.contains("strongroom: "), "{text}: {error}");
+}
+
+/// The same of one with a parameter.
+pub fn assert_bound_refused(lab: &mut Lab, text: &str, value: Value) {
+    let error = lab.ours.exec_drop(text, (value.clone(),));
+    let error = error.expect_err(text).to_string();
+    assert!(error.contains("strongroom: "), "{text}, {value:?}: {error}");
+}
+
+/// That a statement is done on both sides, or has the same code: what is out of range has the
+/// server's, for the one or the other.
+pub fn assert_same_code(lab: &mut Lab, text: &str) {
+    let code = |client: &mut Conn| match client.query_drop(text) {
+        Ok(()) => None,
+        Err(mysql::Error::MySqlError(error)) => Some(error.code),
+        Err(other) => panic!("{other}"),
+    };
+    assert_eq!(code(&mut lab.ours), code(&mut lab.theirs), "{text}");
 }
 
 pub fn both() -> impl Iterator<Item = Lab> {

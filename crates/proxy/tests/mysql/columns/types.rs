@@ -5,7 +5,7 @@ use mysql::{Conn, Value, prelude::Queryable as _};
 use server_testkit::mysql::Brand;
 
 use super::inserted::same;
-use super::lab::{Lab, assert_shown_alike, finisher_of};
+use super::lab::{Lab, assert_same_code, assert_shown_alike, finisher_of};
 
 /// A type of whole numbers.
 struct Whole {
@@ -258,13 +258,7 @@ fn whole_numbers_are_counted_up_and_down() {
                 for (id, change) in [(3, "+ 5"), (3, "- 5"), (1, "- 1"), (2, "+ 1"), (3, "- 300")] {
                     let text =
                         format!("UPDATE {table} SET {column} = {column} {change} WHERE id = {id}");
-                    // What is out of range has the server's code for the one or the other.
-                    let code = |client: &mut Conn| match client.query_drop(&text) {
-                        Ok(()) => None,
-                        Err(mysql::Error::MySqlError(error)) => Some(error.code),
-                        Err(other) => panic!("{other}"),
-                    };
-                    assert_eq!(code(&mut lab.ours), code(&mut lab.theirs), "{text}");
+                    assert_same_code(&mut lab, &text);
                 }
             }
             same(

@@ -5,7 +5,9 @@ use mysql::{Conn, Value, prelude::Queryable as _};
 use server_testkit::mysql::Brand;
 
 use super::inserted::same;
-use super::lab::{Lab, assert_shown_alike, finisher_of};
+use super::lab::{
+    Lab, assert_bound_refused, assert_refused, assert_same_code, assert_shown_alike, finisher_of,
+};
 
 /// Tables, each with one mode.
 const MODES: [(&str, &str); 4] = [
@@ -120,8 +122,7 @@ fn what_is_no_year_is_refused() {
                 "'-1'", "'1999.0'", "x'31'", "1999 + 1",
             ] {
                 let insert = format!("INSERT INTO {table} (id, y) VALUES (300, {year})");
-                let error = lab.ours.query_drop(&insert).expect_err(&insert).to_string();
-                assert!(error.contains("strongroom: "), "{insert}: {error}");
+                assert_refused(&mut lab, &insert);
             }
             for year in [
                 Value::Double(1999.5),
@@ -129,9 +130,7 @@ fn what_is_no_year_is_refused() {
                 Value::Date(1999, 1, 1, 0, 0, 0, 0),
                 text("19 99"),
             ] {
-                let error = lab.ours.exec_drop(&insert, (year.clone(),));
-                let error = error.expect_err(&insert).to_string();
-                assert!(error.contains("strongroom: "), "{year:?}: {error}");
+                assert_bound_refused(&mut lab, &insert, year);
             }
             same(
                 &mut lab,
@@ -192,8 +191,7 @@ fn years_are_found_by_their_four_digits() {
                 "y = TRUE",
             ] {
                 let text = format!("SELECT id FROM {table} WHERE {condition}");
-                let error = lab.ours.query_drop(&text).expect_err(&text).to_string();
-                assert!(error.contains("strongroom: "), "{text}: {error}");
+                assert_refused(&mut lab, &text);
             }
             let insert = format!("INSERT INTO {table} (id, y, z) VALUES (400, 1970, 2100)");
             same(&mut lab, &insert, vec![]);
@@ -234,8 +232,7 @@ fn years_are_ordered_by_their_four_digits() {
             "SELECT GREATEST(y, z) FROM ordered",
             "SELECT y + 0 FROM ordered",
         ] {
-            let error = lab.ours.query_drop(text).expect_err(text).to_string();
-            assert!(error.contains("strongroom: "), "{text}: {error}");
+            assert_refused(&mut lab, text);
         }
     }
 }
@@ -258,13 +255,7 @@ fn years_are_counted_up_and_down() {
                 (12, "+ 1"),
             ] {
                 let text = format!("UPDATE {table} SET y = y {change} WHERE id = {id}");
-                // What is out of range has the server's code for the one or the other.
-                let code = |client: &mut Conn| match client.query_drop(&text) {
-                    Ok(()) => None,
-                    Err(mysql::Error::MySqlError(error)) => Some(error.code),
-                    Err(other) => panic!("{other}"),
-                };
-                assert_eq!(code(&mut lab.ours), code(&mut lab.theirs), "{text}");
+                assert_same_code(&mut lab, &text);
             }
             same(
                 &mut lab,
@@ -288,8 +279,7 @@ fn tables_of_years_are_shown_as_they_were_declared() {
             let text = format!(
                 "CREATE TABLE at_random (id INT PRIMARY KEY, y {declared}, z YEAR DEFAULT 1999)"
             );
-            let error = lab.ours.query_drop(&text).expect_err(&text).to_string();
-            assert!(error.contains("strongroom: "), "{text}: {error}");
+            assert_refused(&mut lab, &text);
         }
     }
 }

@@ -169,7 +169,7 @@ impl VisitorMut for Calls<'_> {
             function.name = ObjectName(parts.map(ObjectNamePart::Identifier).to_vec());
         }
         let text =
-            format!("strongroom_calls.failing(CASE WHEN false THEN {expression} END, '{name}')");
+            format!("{FAILING_SCHEMA}.failing(CASE WHEN false THEN {expression} END, '{name}')");
         if let Some(failing) = parse::expression(&text) {
             *expression = failing;
         }
