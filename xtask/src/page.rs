@@ -25,6 +25,10 @@ pub struct Options {
     /// Look at the pages whose names hold this text alone.
     #[arg(long, value_name = "TEXT")]
     name: Option<String>,
+    /// Check accessibility and colours in one width each and take no pictures, as `cargo xtask test`
+    /// does.
+    #[arg(long)]
+    short: bool,
     /// Draw the picture of README.md anew, from committed results, instead.
     #[arg(long)]
     redraw: bool,
@@ -55,6 +59,14 @@ const PICTURE_END: &str = "Math.ceil(document.querySelector('.ranking').getBound
 /// The folder whose lock file has axe-core, which checks accessibility.
 const PROGRAMS: &str = "xtask/page";
 
+/// Runs the part that belongs to `cargo xtask test`.
+pub fn run_slice() -> anyhow::Result<()> {
+    run(&Options {
+        short: true,
+        ..Options::default()
+    })
+}
+
 /// Renders and checks the pages.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     let folder = workspace::target_folder()?.join("page");
@@ -77,11 +89,13 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         Ok(Look {
             view: View::open(&folder)?,
             looks: &looks,
-            pictures: &pictures,
+            pictures: (!options.short).then_some(&*pictures),
             findings: Vec::new(),
         })
     })?;
-    println!("pictures are in {}", pictures.display());
+    if !options.short {
+        println!("pictures are in {}", pictures.display());
+    }
     match findings.as_slice() {
         [] => Ok(()),
         findings => bail!("what a reader would see go wrong:\n{}", findings.join("\n")),
@@ -143,8 +157,8 @@ struct Look<'a> {
     view: View,
     /// The script that checks a page.
     looks: &'a str,
-    /// The folder of screenshots.
-    pictures: &'a Path,
+    /// The folder of screenshots. None: a short check, which takes none.
+    pictures: Option<&'a Path>,
     findings: Vec<String>,
 }
 
@@ -166,9 +180,11 @@ impl Look<'_> {
                 if width == DESKTOP && height > HEIGHT_MAX {
                     self.found(&place, &format!("{height} px tall, at most {HEIGHT_MAX}"));
                 }
-                let picture = self.pictures.join(format!("{place}.png"));
-                let size = (width, height.min(PICTURE_HEIGHT_MAX));
-                self.view.picture(&picture, size)?;
+                if let Some(pictures) = self.pictures {
+                    let picture = pictures.join(format!("{place}.png"));
+                    let size = (width, height.min(PICTURE_HEIGHT_MAX));
+                    self.view.picture(&picture, size)?;
+                }
                 self.ask_all(&place, width, scheme)?;
             }
         }
@@ -179,25 +195,27 @@ impl Look<'_> {
 
     /// Checks the displayed page, and again when it is expanded. Layout and accessible names are
     /// the same in both schemes, so in the dark one only colours are checked. axe-core takes most
-    /// of the time: it checks a phone's page as it opens, and a desktop's expanded.
+    /// of the time: it checks a phone's page as it opens, and a desktop's expanded. In a short check
+    /// it checks accessibility in the first and colours in the second alone.
     fn ask_all(&mut self, place: &str, width: u32, scheme: Scheme) -> anyhow::Result<()> {
         let unfolded = format!("{place}, unfolded");
         let has_layout = scheme == Scheme::Light;
-        let axe = match scheme {
-            Scheme::Light => "accessibility()",
-            Scheme::Dark => "contrast()",
+        let (axe, short_width) = match scheme {
+            Scheme::Light => ("accessibility()", PHONE),
+            Scheme::Dark => ("contrast()", DESKTOP),
         };
+        let has_axe = self.pictures.is_some() || width == short_width;
         if has_layout {
             self.ask(place, "everything()")?;
         }
-        if width == PHONE {
+        if has_axe && width == PHONE {
             self.ask(place, axe)?;
         }
         self.view.evaluate("unfold()")?;
         if has_layout {
             self.ask(&unfolded, "everything()")?;
         }
-        if width == DESKTOP {
+        if has_axe && width == DESKTOP {
             self.ask(&unfolded, axe)?;
         }
         Ok(())

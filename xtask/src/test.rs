@@ -105,7 +105,7 @@ impl Step {
             }
             Step::Interop => interop::run(&interop::Options::default()),
             Step::Browser => browser::run_slice(),
-            Step::Page => page::run(&page::Options::default()),
+            Step::Page => page::run_slice(),
             Step::Newest => newest::run_slice(),
             Step::Suites => suites::run_slice(),
             Step::Sanitize => sanitize::run_short(),

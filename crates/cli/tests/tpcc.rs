@@ -91,6 +91,11 @@ const OF_POSTGRES: &str = "proxy-20,proxy-20-sensitive,proxy-50,proxy-100,in-pro
 const OF_MARIADB: &str = "mariadb,mariadb-proxy,mariadb-20,mariadb-50,mariadb-100,\
                           mariadb-100-compact,mariadb-100-groups";
 
+/// At the isolation level that differs in how often transactions are repeated alone, sets of columns
+/// between those that differ most are left out: each takes ten seconds.
+const OF_POSTGRES_SERIALIZABLE: &str = "proxy-50,in-process-100";
+const OF_MARIADB_SERIALIZABLE: &str = "mariadb-100,mariadb-100-groups";
+
 /// Every set of columns, and the consistency conditions after the run.
 fn columns_are_consistent(engines: &str, isolation: &str) {
     let folder = tempfile::tempdir().unwrap();
@@ -122,12 +127,12 @@ fn columns_are_consistent(engines: &str, isolation: &str) {
 
 #[test]
 fn protected_columns_are_consistent_when_serializable() {
-    columns_are_consistent(OF_POSTGRES, "serializable");
+    columns_are_consistent(OF_POSTGRES_SERIALIZABLE, "serializable");
 }
 
 #[test]
 fn columns_before_mariadb_are_consistent_when_serializable() {
-    columns_are_consistent(OF_MARIADB, "serializable");
+    columns_are_consistent(OF_MARIADB_SERIALIZABLE, "serializable");
 }
 
 #[test]
