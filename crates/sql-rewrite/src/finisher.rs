@@ -45,7 +45,7 @@ use sqlparser::ast::{
 use crate::analysis::{Analysis, Constant, template};
 use crate::dialect::postgres::finisher;
 use crate::walk;
-use crate::{Effects, Plan, Refusal, RelationKind, Schema, Table, Translated};
+use crate::{Effects, Output, Plan, Refusal, RelationKind, Schema, Table, Translated};
 use sql_plan::{FetchedRelation, FinisherQuery, refuse, unsupported};
 
 use conditions::Scope;
@@ -133,8 +133,8 @@ struct Prepared {
 }
 
 impl Prepared {
-    /// Prepares a query. The rows of the target, a factor of its tree, are also located by these
-    /// columns.
+    /// Prepares a query. The rows of the target, a factor of its tree, are fetched for it alone, and
+    /// also located by these columns.
     fn new(
         mut query: Query,
         target: Option<(*const TableFactor, Locators)>,
@@ -188,8 +188,6 @@ impl Prepared {
             relations,
             has_index,
         } = fetched;
-        let template = template::of(&mut statement, schema.dialect)?;
-        let (template, holes, _) = template::compact(template, &analysis.holes, Vec::new());
         let mut own = parameters_of(&self.query)?;
         let mut shape = None;
         if let Some((pairs, text)) = pairs {
@@ -202,8 +200,8 @@ impl Prepared {
         if let Some(last) = parameters.checked_sub(1) {
             analysis.parameters.see(last);
         }
-        let parameter_types = analysis.parameters.types();
-        let declared = declared(&own, &parameter_types)?;
+        let fetch = translated(&mut statement, outputs, &analysis)?;
+        let declared = declared(&own, &fetch.parameter_types)?;
         let is_of_no_row = self.server.is_empty;
         let text = text_of(
             self.query,
@@ -213,13 +211,7 @@ impl Prepared {
             schema,
         )?;
         Ok(FinisherQuery {
-            fetch: Translated {
-                template,
-                holes,
-                outputs,
-                parameter_types,
-                locks: None,
-            },
+            fetch,
             has_index,
             is_of_no_row,
             relations: relations
@@ -236,6 +228,23 @@ impl Prepared {
             },
         })
     }
+}
+
+/// The statement of a fetch.
+fn translated(
+    statement: &mut Statement,
+    outputs: Vec<Output>,
+    analysis: &Analysis,
+) -> Result<Translated, Refusal> {
+    let template = template::of(statement, analysis.dialect())?;
+    let (template, holes, _) = template::compact(template, &analysis.holes, Vec::new());
+    Ok(Translated {
+        template,
+        holes,
+        outputs,
+        parameter_types: analysis.parameters.types(),
+        locks: None,
+    })
 }
 
 /// A relation of a plan, and for each of its columns the expression that makes it from the array.
@@ -458,6 +467,7 @@ impl<'s> Occurrences<'s> {
         });
         let (conditions, partners) = self.restrictions(at);
         let locked = self.locked.iter().find(|(locked, _)| *locked == at);
+        let target = self.target.filter(|(target, _)| *target == at);
         let mut leg = Leg {
             number: self.legs.len(),
             name: name.clone(),
@@ -467,10 +477,8 @@ impl<'s> Occurrences<'s> {
             sample: sample.take(),
             conditions,
             partners,
-            locators: match self.target {
-                Some((target, locators)) if target == at => locators,
-                _ => &[],
-            },
+            is_target: target.is_some(),
+            locators: target.map_or(&[], |(_, locators)| locators),
             locks: locked.map_or_else(Vec::new, |(_, locks)| locks.clone()),
         };
         leg.number = self.enter(leg.clone());

@@ -6,7 +6,6 @@ use sqlparser::ast::Statement;
 use crate::analysis::template;
 use crate::analysis::{Analysis, output_list};
 use crate::{Effects, Refusal, Schema, Translated, locks};
-use sql_plan::unsupported;
 
 /// A statement that the server executes as one.
 pub(crate) fn translate(
@@ -27,10 +26,7 @@ pub(crate) fn translate_hiding(
         let mut changed = statement.clone();
         let outputs = match &mut changed {
             Statement::Query(query) => analysis.query(query, None, None)?,
-            Statement::Insert(insert) => analysis.insert(insert, None)?,
-            Statement::Update(update) => analysis.update(update, None)?,
-            Statement::Delete(delete) => analysis.delete(delete, None)?,
-            _ => return Err(unsupported("a statement of this kind")),
+            other => analysis.writing(other)?,
         };
         Ok((changed, outputs))
     })?;

@@ -102,9 +102,57 @@ pub const STATEMENTS: &[&str] = &[
     "UPDATE account SET plain = 0 RETURNING generate_series(1, id) ## refused: generate_series",
     "UPDATE account SET plain = 0 RETURNING row_number() OVER (), upper(name) ## refused: \
      row_number in RETURNING",
+    // Queries see the rows as they were before.
+    "UPDATE account SET plain = 0 RETURNING upper(note), (SELECT 1)",
+    "UPDATE account SET plain = plain + 1, note = $2 WHERE id = $1 RETURNING note || '!', \
+     (SELECT max(upper(note)) FROM account), (SELECT sum(plain) FROM account) ## 1 ## CANARYz",
+    "UPDATE account SET plain = 7 RETURNING id, plain, (SELECT a.plain + length(a.note) FROM \
+     account a WHERE a.id = account.id)",
+    "UPDATE account a SET plain = 8 WHERE id = $1 RETURNING (SELECT upper(r.name) FROM archive \
+     r WHERE r.id = a.id), a.plain ## 2",
+    "UPDATE account SET plain = 9 RETURNING id, EXISTS (SELECT 1 FROM entry WHERE account_id = \
+     account.id AND memo LIKE '%x')",
+    "UPDATE account SET plain = 9 RETURNING id IN (SELECT account_id FROM entry WHERE \
+     upper(memo) > 'A'), ARRAY(SELECT number FROM entry WHERE account_id = id ORDER BY number)",
+    "DELETE FROM entry WHERE number = 2 RETURNING upper(memo), (SELECT count(*) FROM entry), \
+     (SELECT sum(value) FROM entry e WHERE e.account_id = entry.account_id)",
+    "DELETE FROM entry RETURNING number, (SELECT string_agg(upper(e.memo), ',' ORDER BY \
+     e.number) FROM entry e WHERE e.number >= entry.number)",
+    "DELETE FROM public.entry RETURNING public.entry.number, (SELECT max(upper(memo)) FROM \
+     public.entry WHERE public.entry.number > 1)",
+    "INSERT INTO archive (id, name) VALUES ($1, $2) RETURNING reverse(name), (SELECT count(*) \
+     FROM archive), (SELECT max(upper(note)) FROM account) ## 11 ## CANARYq",
+    "INSERT INTO archive (id, name) VALUES (51, 'CANARYk'), (52, NULL) RETURNING id, (SELECT \
+     a.score FROM account a WHERE a.id = archive.id - 50)",
+    "INSERT INTO archive (id, name) SELECT id + 50, name FROM account RETURNING id, (SELECT \
+     a.score FROM account a WHERE a.id = archive.id - 50) ## refused: an operation on",
+    "INSERT INTO archive (id, name) VALUES (2, 'CANARYz') ON CONFLICT (id) DO UPDATE SET name = \
+     EXCLUDED.name RETURNING name, (SELECT reverse(r.name) FROM archive r WHERE r.id = 2)",
+    "INSERT INTO tag (code, title) VALUES (77, 'new') RETURNING code, (SELECT max(upper(note)) \
+     FROM account), (SELECT count(*) FROM tag)",
+    "UPDATE tag SET title = 'changed' RETURNING (SELECT min(reverse(note)) FROM account WHERE \
+     plain > tag.code)",
+    "UPDATE account SET plain = 0 RETURNING (SELECT count(*) FROM entry, archive WHERE \
+     upper(memo) <> name)",
+    "UPDATE account SET plain = 0 WHERE id = 1 RETURNING (SELECT 1 / (count(*) - count(*)) FROM \
+     entry WHERE upper(memo) <> '')",
+    "UPDATE account SET plain = 0 RETURNING (SELECT upper(memo) FROM entry)",
+    "WITH x AS (DELETE FROM entry RETURNING number, (SELECT upper(note) FROM account WHERE \
+     account.id = entry.account_id) AS note) SELECT note, count(*) FROM x GROUP BY 1",
+    "UPDATE account SET plain = 0 RETURNING (SELECT max(account.plain))",
+    "UPDATE account SET plain = 0 RETURNING (SELECT max(account.note || '')) ## refused: \
+     function max over the row",
+    "UPDATE account SET plain = 0 RETURNING (SELECT max(plain) FROM entry WHERE memo ~ 'x') ## \
+     refused: function max over the row",
+    "UPDATE account SET plain = 0 RETURNING (SELECT count(*) FILTER (WHERE account.plain > 1) \
+     FROM entry WHERE memo ~ 'x') ## refused: function count over the row",
+    "UPDATE account SET plain = 0 RETURNING (SELECT count(account.*) FROM entry WHERE memo ~ \
+     'x') ## refused: function count over the row",
+    "UPDATE account SET plain = 0 RETURNING upper(note), (SELECT old.plain FROM entry LIMIT 1) \
+     ## refused: old.plain in RETURNING",
+    "UPDATE account a SET plain = 0 FROM archive r WHERE r.id = a.id RETURNING a.id, (SELECT \
+     count(*) FROM entry WHERE upper(memo) > r.name) ## refused: a query in RETURNING",
     // Not done.
-    "UPDATE account SET plain = 0 RETURNING upper(note), (SELECT 1) ## refused: a query in \
-     RETURNING",
     "UPDATE account SET plain = 0 RETURNING upper(note), now() > 'epoch' ## refused: now in \
      RETURNING",
     "UPDATE account SET plain = 0 RETURNING ctid, upper(note) ## refused: ctid",

@@ -8,7 +8,8 @@ pub(crate) use insert::{given_always, overriding_user};
 
 use sqlparser::ast::{
     Assignment, AssignmentTarget, Delete, Expr, FromTable, ObjectName, OrderByExpr, SelectItem,
-    SqliteOnConflict, TableAlias, TableFactor, TableWithJoins, Update, UpdateTableFromKind,
+    SqliteOnConflict, Statement, TableAlias, TableFactor, TableWithJoins, Update,
+    UpdateTableFromKind,
 };
 use sqlstate::SqlState;
 
@@ -22,6 +23,16 @@ use crate::{ColumnId, Dialect, Refusal, RelationKind, Table};
 use sql_plan::{refuse, unsupported};
 
 impl<'s> Analysis<'s> {
+    /// A statement that writes, and what it returns.
+    pub fn writing(&mut self, statement: &mut Statement) -> Result<Outputs, Refusal> {
+        match statement {
+            Statement::Insert(insert) => self.insert(insert, None),
+            Statement::Update(update) => self.update(update, None),
+            Statement::Delete(delete) => self.delete(delete, None),
+            _ => Err(unsupported("a statement of this kind")),
+        }
+    }
+
     /// The table that a statement writes; None where it is not known, and not protected.
     fn written(
         &mut self,

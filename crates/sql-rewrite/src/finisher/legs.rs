@@ -4,18 +4,22 @@
 //! Each relation is a *leg* of one `UNION ALL`, so that all are of one snapshot. A leg has its
 //! index in the first column, and NULL in the columns of the others.
 
+mod united;
+
 use column_value::OpaqueType;
 use sqlparser::ast::{
-    BinaryOperator, Expr, Ident, LockClause, ObjectName, Query, Select, SelectItem, SetExpr,
-    SetOperator, SetQuantifier, Statement, TableFactor, TableSampleKind, Value, With,
+    BinaryOperator, Expr, Ident, LockClause, ObjectName, Query, Select, SetExpr, Statement,
+    TableFactor, TableSampleKind,
 };
 
 use super::semi_joins::SemiJoin;
 use crate::analysis::Analysis;
 use crate::dialect::postgres::finisher;
 use crate::dialect::postgres::names::array_element;
+use united::{over, together};
+
 use crate::{ColumnId, Dialect, Output, OutputKind, Refusal, Schema, Table};
-use sql_plan::{Element, FetchedColumnPlan, FetchedRelation, unsupported};
+use sql_plan::{Element, unsupported};
 
 /// The only column of a relation of which no column is used: its rows are counted.
 pub(super) const ROW: &str = "strongroom_row";
@@ -41,6 +45,8 @@ pub(super) struct Leg {
     pub conditions: Vec<Expr>,
     /// Tables in which each row needs a partner, if the server can tell.
     pub partners: Vec<SemiJoin>,
+    /// Whether its rows are those that are written or locked.
+    pub is_target: bool,
     /// The columns that locate its rows, to be written or locked.
     pub locators: super::Locators,
     /// How its rows are locked.
@@ -75,8 +81,8 @@ impl Leg {
 
     /// Whether it fetches the same rows and columns as another.
     pub fn fetches_the_same(&self, other: &Self) -> bool {
-        !self.is_located()
-            && !other.is_located()
+        !self.is_target
+            && !other.is_target
             && self.sample.is_none()
             && other.sample.is_none()
             && self.table == other.table
@@ -176,49 +182,69 @@ pub(super) fn fetch(
     locks: &[LockClause],
     analysis: &mut Analysis,
 ) -> Result<Fetched, Refusal> {
-    let dialect = analysis.dialect();
     let mut analysed = Vec::new();
     for leg in legs {
         let locks = if leg.is_located() { locks } else { &leg.locks };
         analysed.push(analyse(leg, locks, analysis)?);
     }
     if server.is_needed() {
-        analysed.push(of_server(server, dialect)?);
+        analysed.push(of_server(server, analysis.dialect())?);
     }
-    let has_index = analysed.len() != 1;
-    let mut outputs = Vec::new();
-    if has_index {
-        outputs.push(Output::shown(OutputKind::Plain));
-    }
-    let mut relations = Vec::new();
-    let mut fillers = Vec::new();
-    for leg in &analysed {
-        let mut relation = FetchedRelation {
-            columns: Vec::new(),
-        };
-        let mut arrays = Vec::new();
-        for (kind, element, array) in &leg.columns {
-            relation.columns.push(FetchedColumnPlan {
-                output: outputs.len(),
-                element: *element,
-            });
-            outputs.push(Output::shown(*kind));
-            fillers.push(filler(*kind, array, analysis.schema)?);
-            arrays.push(array.clone());
+    together(analysed, analysis)
+}
+
+/// Plans the fetch of all legs where an analysed statement writes the rows of the target and
+/// returns its columns.
+pub(super) fn fetch_beside(
+    legs: &[Leg],
+    (written, sealed): (&Statement, &[Option<ColumnId>]),
+    analysis: &mut Analysis,
+) -> Result<Fetched, Refusal> {
+    let mut analysed = Vec::new();
+    for (index, leg) in legs.iter().enumerate() {
+        if !leg.is_target {
+            analysed.push(analyse(leg, &leg.locks, analysis)?);
+            continue;
         }
-        relations.push((relation, arrays));
+        let columns = returned(leg, sealed, analysis.schema)?;
+        let body = match written {
+            Statement::Insert(_) => SetExpr::Insert(written.clone()),
+            Statement::Update(_) => SetExpr::Update(written.clone()),
+            _ => SetExpr::Delete(written.clone()),
+        };
+        let mut inner = read("SELECT 1", analysis.dialect())?;
+        inner.body = Box::new(body);
+        let query = over(
+            (finisher::WRITTEN_RELATION, index, columns.len()),
+            inner,
+            analysis.dialect(),
+        )?;
+        analysed.push(Analysed { query, columns });
     }
-    let query = match has_index {
-        false => analysed.pop().map(|leg| leg.query),
-        true => united(analysed, &fillers, dialect)?,
-    };
-    let query = query.ok_or_else(|| unsupported("a query without a table"))?;
-    Ok(Fetched {
-        statement: Statement::Query(Box::new(query)),
-        outputs,
-        relations,
-        has_index,
-    })
+    together(analysed, analysis)
+}
+
+/// The columns of a leg whose rows a statement returns, where those of these columns are sealed.
+///
+/// # Errors
+/// As those of [`column`].
+pub(super) fn returned(
+    leg: &Leg,
+    sealed: &[Option<ColumnId>],
+    schema: &Schema,
+) -> Result<Vec<(OutputKind, Element, ArrayColumn)>, Refusal> {
+    let unknown = || unsupported("a table that is not known");
+    let table = schema.tables.get(&leg.table).ok_or_else(unknown)?;
+    if leg.columns.is_empty() {
+        return Ok(vec![counted_row()]);
+    }
+    let columns = leg.columns.iter().enumerate();
+    columns
+        .map(|(output, index)| {
+            let sealed = sealed.get(output).copied().flatten();
+            column(table, *index, sealed, schema)
+        })
+        .collect()
 }
 
 /// Analyses the query of a leg with the conditions that the server can decide.
@@ -427,101 +453,6 @@ fn of_server(server: &ServerLeg, dialect: Dialect) -> Result<Analysed, Refusal> 
     }
     let query = read(&format!("SELECT {}", expressions.join(", ")), dialect)?;
     Ok(Analysed { query, columns })
-}
-
-/// What stands in a column in the rows of the other legs.
-fn filler(kind: OutputKind, array: &ArrayColumn, schema: &Schema) -> Result<Expr, Refusal> {
-    let type_name = match kind {
-        OutputKind::Plain => &array.type_name,
-        OutputKind::Sealed(id) | OutputKind::Gathered(id, _) => {
-            schema.column(id).server_type().name()
-        }
-    };
-    let query = read(&format!("SELECT CAST(NULL AS {type_name})"), schema.dialect)?;
-    let unknown = || unsupported(&format!("a column of type {type_name}"));
-    match *query.body {
-        SetExpr::Select(select) => match <[SelectItem; 1]>::try_from(select.projection) {
-            Ok([SelectItem::UnnamedExpr(null)]) => Ok(null),
-            _ => Err(unknown()),
-        },
-        _ => Err(unknown()),
-    }
-}
-
-/// One query that returns the rows of all legs.
-fn united(
-    legs: Vec<Analysed>,
-    fillers: &[Expr],
-    dialect: Dialect,
-) -> Result<Option<Query>, Refusal> {
-    let mut whole: Option<Query> = None;
-    let mut locked: Option<With> = None;
-    let mut start = 0;
-    for (index, leg) in legs.into_iter().enumerate() {
-        let mut query = leg.query;
-        if !query.locks.is_empty() {
-            query = over_locked((index, leg.columns.len()), query, dialect)?;
-            let own = query.with.take();
-            match (&mut locked, own) {
-                (Some(locked), Some(own)) => locked.cte_tables.extend(own.cte_tables),
-                (locked, own) => *locked = own,
-            }
-        }
-        let SetExpr::Select(select) = &mut *query.body else {
-            return Ok(None);
-        };
-        widen(select, index, start, fillers);
-        start += leg.columns.len();
-        whole = Some(match whole {
-            None => query,
-            Some(mut earlier) => {
-                earlier.body = Box::new(SetExpr::SetOperation {
-                    op: SetOperator::Union,
-                    set_quantifier: SetQuantifier::All,
-                    left: earlier.body,
-                    right: query.body,
-                });
-                earlier
-            }
-        });
-    }
-    if let Some(whole) = &mut whole {
-        whole.with = locked;
-    }
-    Ok(whole)
-}
-
-/// A query over another one that locks its rows: no part of a union may lock.
-fn over_locked(
-    (index, count): (usize, usize),
-    inner: Query,
-    dialect: Dialect,
-) -> Result<Query, Refusal> {
-    let names: Vec<String> = (0..count).map(|number| format!("c{number}")).collect();
-    let names = names.join(", ");
-    let name = format!("{}_{index}", finisher::LOCKED_RELATION);
-    let text = format!("WITH {name} ({names}) AS (SELECT 1) SELECT {names} FROM {name}");
-    let mut query = read(&text, dialect)?;
-    for cte in query.with.iter_mut().flat_map(|with| &mut with.cte_tables) {
-        *cte.query = inner.clone();
-    }
-    Ok(query)
-}
-
-/// Puts the index of a leg and the columns of the others around its own, which begin at `start`.
-fn widen(select: &mut Select, index: usize, start: usize, fillers: &[Expr]) {
-    let own = std::mem::take(&mut select.projection);
-    let end = start + own.len();
-    let number = Value::Number(index.to_string(), false);
-    let filler = |null: &Expr| SelectItem::UnnamedExpr(null.clone());
-    select
-        .projection
-        .push(SelectItem::UnnamedExpr(Expr::Value(number.into())));
-    select
-        .projection
-        .extend(fillers[..start].iter().map(filler));
-    select.projection.extend(own);
-    select.projection.extend(fillers[end..].iter().map(filler));
 }
 
 /// A common table expression whose rows are those of arrays. `number` parameters come before them.

@@ -8,24 +8,29 @@
 //! Where the finisher also finds the rows that are written or their values ([`super::writes`],
 //! [`super::inserts`]), the statement that writes them returns the columns in the same way.
 //!
+//! Where the list has queries ([`queries`]), the server's statement also fetches the rows of their
+//! tables: `WITH w AS (UPDATE …) SELECT … FROM w UNION ALL SELECT …`.
+//!
 //! Invariants:
 //! 1. Each expression of the list is of one row: the server evaluates no other there, and the
 //!    finisher would.
 //! 2. No parameter is in the list. So the server knows all of the statement's parameters, and the
 //!    finisher has none but its arrays.
 
+mod queries;
+
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, FromTable, Function, Ident, ObjectName, Query, SelectItem,
+    Expr, FromTable, Function, FunctionArguments, Ident, ObjectName, Query, SelectItem,
     SelectItemQualifiedWildcardKind, SetExpr, Statement, TableFactor, TableObject, TableWithJoins,
-    UpdateTableFromKind, Value,
+    UpdateTableFromKind, Value, Visitor,
 };
 
-use super::legs::{self, select_of};
+use super::legs::{self, Leg, select_of};
 use super::parameters::parameters_of;
 use super::with_writes::check_others;
-use super::{Prepared, hide_constants, others, text_of};
+use super::{Prepared, Relations, hide_constants, others, text_of, translated};
 use crate::analysis::Analysis;
 use crate::dialect::marks;
 use crate::dialect::postgres::finisher;
@@ -53,7 +58,7 @@ pub(crate) fn of_statement(
     if translate_hiding(&alone, schema, |_| Ok(())).is_err() {
         return Ok(None);
     }
-    let list = List::of(target.checked(schema)?, schema)?;
+    let list = List::of(target.checked(schema)?, None, schema)?;
     list.plan(statement, target.verb, schema).map(Some)
 }
 
@@ -92,7 +97,7 @@ pub(super) fn of_query(query: &Query, schema: &Schema) -> Result<Option<Plan>, R
     }
     finisher::check(&over, schema)?;
     check_parameters(&over)?;
-    List::of(over, schema)?
+    List::of(over, Some(index), schema)?
         .plan(part, "SELECT", schema)
         .map(Some)
 }
@@ -124,7 +129,7 @@ pub(crate) fn of_found(
     if has_query(&target.list) || found(&returning(statement, None)).is_err() {
         return Ok(None);
     }
-    let list = List::of(target.checked(schema)?, schema)?;
+    let list = List::of(target.checked(schema)?, None, schema)?;
     let plan = found(&returning(statement, Some(list.returned.clone())))?;
     let Plan::FinisherWrite(mut write) = plan else {
         return Err(of_form());
@@ -158,11 +163,20 @@ struct List {
 }
 
 impl List {
-    fn of(query: Query, schema: &Schema) -> Result<Self, Refusal> {
-        let prepared = Prepared::new(query, None, schema)?;
-        let [leg] = prepared.legs.as_slice() else {
-            return Err(of_form());
+    /// The list in a query over the table that is written, or in such a part of its `WITH`.
+    fn of(mut query: Query, part: Option<usize>, schema: &Schema) -> Result<Self, Refusal> {
+        let place = match part {
+            None => Some(&mut query),
+            Some(index) => {
+                let with = query.with.as_mut();
+                let cte = with.and_then(|with| with.cte_tables.get_mut(index));
+                cte.map(|cte| &mut *cte.query)
+            }
         };
+        let select = select_of(place.ok_or_else(of_form)?)?;
+        let from = select.from.first().ok_or_else(of_form)?;
+        let factor = std::ptr::from_ref(&from.relation);
+        let mut prepared = Prepared::new(query, Some((factor, &[])), schema)?;
         if prepared.server.is_needed() {
             return Err(unsupported(
                 "what the server says of the moment or of the session, in RETURNING, beside what \
@@ -170,6 +184,12 @@ impl List {
             )
             .with_hint("Ask for it in a query of its own."));
         }
+        // They would be rows of the target as they were before.
+        prepared
+            .legs
+            .iter_mut()
+            .for_each(|leg| leg.partners.clear());
+        let leg = target_of(&prepared)?;
         let table = schema.tables.get(&leg.table).ok_or_else(of_form)?;
         let returned = leg.columns.iter().map(|index| {
             let name = schema.dialect.quote(&table.columns[*index].name);
@@ -192,38 +212,51 @@ impl List {
     ) -> Result<Plan, Refusal> {
         let fetching = returning(statement, Some(self.returned.clone()));
         let hide = |analysis: &mut Analysis| hide_constants(&self.prepared.query, analysis);
-        let (fetch, effects) = translate_hiding(&fetching, schema, hide)?;
-        let query = self.query(fetch, (verb, effects), schema)?;
+        if self.prepared.legs.len() == 1 {
+            let (fetch, effects) = translate_hiding(&fetching, schema, hide)?;
+            let query = self.query(fetch, (verb, effects), schema)?;
+            return Ok(Plan::Finisher(Box::new(query)));
+        }
+        let (analysis, fetched) = Analysis::run(schema, |analysis| {
+            hide(analysis)?;
+            let mut written = fetching.clone();
+            let outputs = analysis.writing(&mut written)?.ok_or_else(of_form)?;
+            let sealed: Vec<_> = outputs.iter().map(|output| output.sealed).collect();
+            legs::fetch_beside(&self.prepared.legs, (&written, &sealed), analysis)
+        })?;
+        let legs::Fetched {
+            mut statement,
+            outputs,
+            relations,
+            has_index,
+        } = fetched;
+        let fetch = translated(&mut statement, outputs, &analysis)?;
+        let effects = Effects {
+            writes: analysis.writes,
+            forgets_locks: analysis.fires_triggers,
+            uses: analysis.uses,
+            ..Effects::default()
+        };
+        let query = self.over(fetch, (relations, has_index), (verb, effects), schema)?;
         Ok(Plan::Finisher(Box::new(query)))
     }
 
-    /// The query of the finisher over the rows that a statement returns.
+    /// The query of the finisher over the rows that a statement returns, and no others.
     fn query(
         self,
         fetch: Translated,
-        (verb, effects): (&'static str, Effects),
+        returned: (&'static str, Effects),
         schema: &Schema,
     ) -> Result<FinisherQuery, Refusal> {
-        let Prepared {
-            query,
-            legs,
-            server,
-        } = self.prepared;
-        let [leg] = legs.as_slice() else {
+        let [leg] = self.prepared.legs.as_slice() else {
             return Err(of_form());
         };
-        let table = schema.tables.get(&leg.table).ok_or_else(of_form)?;
-        let mut columns = Vec::new();
-        if leg.columns.is_empty() {
-            columns.push(legs::counted_row());
-        }
-        for (index, output) in leg.columns.iter().zip(&fetch.outputs) {
-            let sealed = match output.kind {
-                OutputKind::Sealed(id) => Some(id),
-                _ => None,
-            };
-            columns.push(legs::column(table, *index, sealed, schema)?);
-        }
+        let sealed = fetch.outputs.iter().map(|output| match output.kind {
+            OutputKind::Sealed(id) => Some(id),
+            _ => None,
+        });
+        let sealed: Vec<_> = sealed.collect();
+        let columns = legs::returned(leg, &sealed, schema)?;
         let plans = columns.iter().enumerate();
         let plans = plans.map(|(output, (_, element, _))| FetchedColumnPlan {
             output,
@@ -233,19 +266,44 @@ impl List {
             columns: plans.collect(),
         };
         let arrays = columns.into_iter().map(|(_, _, array)| array).collect();
-        let relations = vec![(relation.clone(), arrays)];
+        self.over(fetch, (vec![(relation, arrays)], false), returned, schema)
+    }
+
+    /// The query of the finisher over the rows of a fetch.
+    fn over(
+        self,
+        fetch: Translated,
+        (relations, has_index): (Relations, bool),
+        (verb, effects): (&'static str, Effects),
+        schema: &Schema,
+    ) -> Result<FinisherQuery, Refusal> {
+        let Prepared {
+            query,
+            legs,
+            server,
+        } = self.prepared;
         let text = text_of(query, (&legs, &server), (&relations, 0), None, schema)?;
+        let relations = relations.into_iter().map(|(relation, _)| relation);
         Ok(FinisherQuery {
             fetch,
-            has_index: false,
+            has_index,
             is_of_no_row: false,
-            relations: vec![relation],
+            relations: relations.collect(),
             text,
             parameters: 0,
             declared: Vec::new(),
             returned_by: Some(verb),
             effects,
         })
+    }
+}
+
+/// The leg of the table that is written.
+fn target_of(prepared: &Prepared) -> Result<&Leg, Refusal> {
+    let mut targets = prepared.legs.iter().filter(|leg| leg.is_target);
+    match (targets.next(), targets.next()) {
+        (Some(leg), None) => Ok(leg),
+        _ => Err(of_form()),
     }
 }
 
@@ -327,12 +385,6 @@ impl Target {
     }
 
     fn check(&self, query: &Query, schema: &Schema) -> Result<(), Refusal> {
-        if has_query(&self.list) {
-            return Err(unsupported(
-                "a query in RETURNING, beside what is computed from protected columns,",
-            )
-            .with_hint("Ask it by itself, in the same transaction."));
-        }
         check_parameters(query)?;
         finisher::check(query, schema)?;
         let last = self.name.0.last().and_then(|part| part.as_ident());
@@ -352,18 +404,66 @@ impl Target {
                 return Err(of_another(item));
             }
         }
-        let found = walk::expressions(&self.list, |part| match part {
-            Expr::CompoundIdentifier(parts) => match parts.as_slice() {
-                [table, _] if schema.dialect.fold(table) == own => ControlFlow::Continue(()),
-                [namespace, table, _]
-                    if self.alias.is_none()
-                        && schema.dialect.fold(table) == own
-                        && self.is_in(&schema.dialect.fold(namespace), schema) =>
-                {
-                    ControlFlow::Continue(())
-                }
-                _ => ControlFlow::Break(of_another(part)),
-            },
+        let mut outside = Outside {
+            target: self,
+            own: &own,
+            schema,
+            depth: 0,
+        };
+        if let ControlFlow::Break(refusal) = walk::visit(&self.list, &mut outside) {
+            return Err(refusal);
+        }
+        if has_query(&self.list) {
+            queries::check(self, &own, schema)?;
+        }
+        others::check(Some(&self.list), &[], (own, &self.others), schema)
+    }
+}
+
+/// Looks at names and functions of a list outside of its queries.
+struct Outside<'a> {
+    target: &'a Target,
+    own: &'a str,
+    schema: &'a Schema,
+    /// In how many queries.
+    depth: usize,
+}
+
+impl Outside<'_> {
+    /// Whether a name surely means a column of the table that is written.
+    fn is_of_target(&self, parts: &[Ident]) -> bool {
+        let fold = |name: &Ident| self.schema.dialect.fold(name);
+        match parts {
+            [table, _] => fold(table) == self.own,
+            [namespace, table, _] => {
+                self.target.alias.is_none()
+                    && fold(table) == self.own
+                    && self.target.is_in(&fold(namespace), self.schema)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Visitor for Outside<'_> {
+    type Break = Refusal;
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<Refusal> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<Refusal> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, part: &Expr) -> ControlFlow<Refusal> {
+        match part {
+            _ if self.depth > 0 => ControlFlow::Continue(()),
+            Expr::CompoundIdentifier(parts) if !self.is_of_target(parts) => {
+                ControlFlow::Break(of_another(part))
+            }
             Expr::Function(function) if !is_of_a_row(function) => {
                 ControlFlow::Break(unsupported(&format!(
                     "function {} in RETURNING, beside what is computed from protected columns,",
@@ -371,16 +471,16 @@ impl Target {
                 )))
             }
             _ => ControlFlow::Continue(()),
-        });
-        if let ControlFlow::Break(refusal) = found {
-            return Err(refusal);
         }
-        others::check(Some(&self.list), &[], (own, &self.others), schema)
     }
 }
 
-/// Whether a function is one of PostgreSQL's own, and takes and returns single values.
+/// Whether a function is one of PostgreSQL's own, and takes and returns single values; or the array
+/// of a query's rows.
 fn is_of_a_row(function: &Function) -> bool {
+    if matches!(function.args, FunctionArguments::Subquery(_)) {
+        return builtin(&function.name).is_some_and(|name| name == "array");
+    }
     let is_own = finisher::is_own_function(&function.name)
         || builtin(&function.name).is_some_and(|name| name == "row");
     is_own && finisher::is_of_a_row(function)

@@ -78,6 +78,8 @@ pub(crate) fn is_of_catalogue(type_name: &str) -> bool {
 pub(crate) const SERVER_RELATION: &str = "strongroom_server";
 /// The query of the fetch that locks the rows which are written.
 pub(crate) const LOCKED_RELATION: &str = "strongroom_locked";
+/// The part of the fetch that writes rows and returns them.
+pub(crate) const WRITTEN_RELATION: &str = "strongroom_written";
 /// The query over pairs of rows of `ON CONFLICT DO UPDATE`, beside the one that computes rows to
 /// insert: it is there for the types of its parameters, and no other query names it.
 pub(crate) const PAIRS_RELATION: &str = "strongroom_pairs";
