@@ -114,6 +114,7 @@ impl Layout {
             // Of four bytes each.
             LogicalType::Varchar(length) => 4 * u64::from(length?),
             LogicalType::Char(length) => 4 * u64::from(length),
+            LogicalType::Enum(own) => own.size_max() as u64,
             LogicalType::Numeric(Some((..=18, _))) => 8,
             LogicalType::Numeric(Some((..=38, _))) => 16,
             LogicalType::Numeric(_) => return None,
@@ -184,7 +185,7 @@ impl Layout {
             // Behind the scale.
             Class::Numeric => 2 + units.max(8),
             Class::Uuid => 16,
-            Class::Text | Class::Bytes | Class::Json => self.pad.padded(units),
+            Class::Text | Class::Bytes | Class::Json | Class::Label => self.pad.padded(units),
             Class::Opaque => {
                 let opaque = self.logical.opaque().filter(|opaque| !opaque.has_length());
                 match u64::try_from(opaque.map_or(-1, |opaque| opaque.size())) {

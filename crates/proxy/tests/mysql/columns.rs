@@ -12,6 +12,7 @@ mod differential;
 mod drawn;
 mod dump;
 mod elsewhere;
+mod enums;
 mod floats;
 mod grouped;
 mod guarded;

@@ -27,6 +27,8 @@ fn types_of_the_server_are_those_of_rules() {
         ("datetime", Some(LogicalType::Timestamp(Some(0)))),
         ("datetime(6)", Some(LogicalType::Timestamp(Some(6)))),
         ("timestamp(3)", Some(LogicalType::TimestampTz(Some(3)))),
+        ("enum('b','A')", "enum('b','A')".parse().ok()),
+        ("enum('ä')", None),
         ("time(3)", Some(LogicalType::SignedTime(3))),
         ("float(7,2)", None),
         ("varbinary(8)", None),
