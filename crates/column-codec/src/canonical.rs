@@ -180,6 +180,18 @@ fn encode_label(number: i64, logical: LogicalType, pad: Pad, out: &mut Vec<u8>) 
         .is_some()
 }
 
+/// Digits of a decimal of MySQL at most. PostgreSQL has more, whose sealed values have no greatest
+/// size.
+pub(crate) const DECIMAL_DIGITS_MAX: u16 = 65;
+
+/// Bytes of the digits of a decimal of so many, with its sign, in steps of 8.
+pub(crate) fn digits_size(precision: u16) -> u64 {
+    /// log₂ 10, rounded up.
+    const BITS_OF_1000_DIGITS: u64 = 3322;
+    let bits = (u64::from(precision) * BITS_OF_1000_DIGITS).div_ceil(1000) + 1;
+    bits.div_ceil(64) * 8
+}
+
 /// Bytes of the whole numbers of a type in mode random.
 pub(crate) fn whole_size(logical: LogicalType) -> usize {
     match logical {

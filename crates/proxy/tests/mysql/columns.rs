@@ -7,6 +7,7 @@ mod by_collation;
 mod by_finisher;
 mod canary;
 mod capitals;
+mod decimals;
 mod defaults;
 mod differential;
 mod drawn;

@@ -59,7 +59,7 @@ const VARBINARY_MAX: u64 = 32 * 1024;
 /// What is wrong with a rule of another type.
 const UNKNOWN_TYPE: &str = "has a type that is not supported before MySQL yet: those are tinyint, \
                             tinyint(1) (BOOLEAN there), smallint, mediumint, integer and bigint, \
-                            also unsigned, year, numeric(p,s) up to 38 digits, real (FLOAT there), \
+                            also unsigned, year, numeric(p,s) up to 65 digits, real (FLOAT there), \
                             double precision, char(n), varchar(n), text, enum('a','b'), bytea \
                             (BLOB there), date, time(n) signed (TIME(n) there), timestamp(n) \
                             (DATETIME(n) there) and timestamptz(n) (TIMESTAMP(n) there)";
