@@ -145,7 +145,8 @@ const PLAIN: &str = "CREATE DATABASE old;\n\
     code VARCHAR(9) COLLATE utf8mb4_bin, mail VARCHAR(30), born DATE, kind ENUM('a'), paid \
     DECIMAL(10,2) DEFAULT 0, part FLOAT, seen TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP, city \
     VARCHAR(9) NOT NULL DEFAULT 'it''s', moved DATETIME DEFAULT CURRENT_TIMESTAMP ON UPDATE \
-    CURRENT_TIMESTAMP, made YEAR DEFAULT 1999, took TIME(3), twice BIGINT AS (number * 2), age \
+    CURRENT_TIMESTAMP, made YEAR DEFAULT 1999, took TIME(3), way ENUM('by air and by \
+    sea','Road') DEFAULT 'Road', tags SET('x'), twice BIGINT AS (number * 2), age \
     INT, UNIQUE KEY (code), KEY by_mail (mail), KEY (born)) DEFAULT CHARSET utf8mb4;\n\
     CREATE TABLE old.card (pan BIGINT PRIMARY KEY, person INT, note TEXT, KEY (note(5)), FOREIGN \
     KEY (person) REFERENCES old.person (id));\n\
@@ -178,7 +179,9 @@ fn rules_are_proposed_for_tables_in_clear() {
              unique key code",
             "# mail: is a text in key by_mail",
             "born = { type = \"date\", mode = \"equality\" } # key born",
-            "# kind: has the type enum('a')",
+            "kind = { type = \"enum('a')\" }",
+            "way = { type = \"enum('by air and by sea','Road')\", pad = 32, default = \"'Road'\" }",
+            "# tags: has the type set('x')",
             "paid = { type = \"numeric(10,2)\"",
             "0.00",
             "part = { type = \"real\" }",

@@ -182,6 +182,13 @@ fn of_mysql() -> anyhow::Result<()> {
             "random",
             "-3020398999999",
         ),
+        ("random_label_opens", "enum('new','paid')", "random", "paid"),
+        (
+            "equality_label_opens",
+            "enum('new','paid')",
+            "equality",
+            "new",
+        ),
         (
             "order_signed_time_opens",
             "time(0) signed",

@@ -34,6 +34,8 @@ pub(crate) enum Class {
     Unsigned,
     /// `TIME` of MySQL
     SignedTime,
+    /// `ENUM` of MySQL: a value is the number of its label, and sealed as the label
+    Label,
 }
 
 impl Class {
@@ -52,6 +54,7 @@ impl Class {
             LogicalType::Date => Self::Date,
             LogicalType::Time(_) => Self::Time,
             LogicalType::SignedTime(_) => Self::SignedTime,
+            LogicalType::Enum(_) => Self::Label,
             LogicalType::Timestamp(_) => Self::Timestamp,
             LogicalType::TimestampTz(_) => Self::TimestampTz,
             LogicalType::Uuid => Self::Uuid,
@@ -78,6 +81,7 @@ impl Class {
             Self::Opaque => 13,
             Self::Unsigned => 14,
             Self::SignedTime => 15,
+            Self::Label => 16,
         }
     }
 
@@ -131,6 +135,9 @@ pub(crate) fn encode(
             };
             encode_padded(&[], text.as_bytes(), pad, out);
         }
+        (Class::Label, Value::Integer(number)) => {
+            return encode_label(*number, logical, pad, out);
+        }
         (Class::Bytes, Value::Bytes(bytes)) => encode_padded(&[], bytes, pad, out),
         (Class::Opaque, Value::Opaque(bytes)) => {
             let LogicalType::Opaque(opaque) = logical else {
@@ -160,6 +167,29 @@ pub(crate) fn encode(
         _ => return false,
     }
     true
+}
+
+/// Appends the label of a number; returns false if it has none.
+fn encode_label(number: i64, logical: LogicalType, pad: Pad, out: &mut Vec<u8>) -> bool {
+    let label = match logical {
+        LogicalType::Enum(own) => own.label_of(number),
+        _ => None,
+    };
+    label
+        .inspect(|own| encode_padded(&[], own.as_bytes(), pad, out))
+        .is_some()
+}
+
+/// Digits of a decimal of MySQL at most. PostgreSQL has more, whose sealed values have no greatest
+/// size.
+pub(crate) const DECIMAL_DIGITS_MAX: u16 = 65;
+
+/// Bytes of the digits of a decimal of so many, with its sign, in steps of 8.
+pub(crate) fn digits_size(precision: u16) -> u64 {
+    /// log₂ 10, rounded up.
+    const BITS_OF_1000_DIGITS: u64 = 3322;
+    let bits = (u64::from(precision) * BITS_OF_1000_DIGITS).div_ceil(1000) + 1;
+    bits.div_ceil(64) * 8
 }
 
 /// Bytes of the whole numbers of a type in mode random.
@@ -269,7 +299,7 @@ pub(crate) fn decode(bytes: &[u8], logical: LogicalType) -> Option<Value> {
         Class::Unsigned => Value::Unsigned(u64::from_be_bytes(bytes.try_into().ok()?)),
         Class::Float => Value::Float(decode_float(bytes)?),
         Class::Numeric => decode_numeric(bytes, logical)?,
-        Class::Text | Class::Bytes | Class::Json | Class::Opaque => {
+        Class::Text | Class::Bytes | Class::Json | Class::Opaque | Class::Label => {
             return decode_long(bytes.to_vec(), logical);
         }
         Class::Date => Value::Date(i32::from_be_bytes(bytes.try_into().ok()?)),
@@ -303,6 +333,10 @@ pub(crate) fn decode_long(mut bytes: Vec<u8>, logical: LogicalType) -> Option<Va
             return None;
         }
         return Some(Value::Opaque(bytes));
+    }
+    if let LogicalType::Enum(own) = logical {
+        let label = std::str::from_utf8(&bytes).ok()?;
+        return own.number_of(label).map(Value::Integer);
     }
     let mut text = String::from_utf8(bytes).ok()?;
     if let LogicalType::Char(length) = logical {

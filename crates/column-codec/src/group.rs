@@ -275,9 +275,11 @@ fn encoded_size_max(logical: LogicalType) -> Option<u64> {
         // Letters of four bytes.
         LogicalType::Varchar(letters) => 4 * u64::from(letters?),
         LogicalType::Char(letters) => 4 * u64::from(letters),
+        LogicalType::Enum(own) => own.size_max() as u64,
         // Behind the scale.
-        LogicalType::Numeric(Some((..=18, _))) => 2 + 8,
-        LogicalType::Numeric(Some((..=38, _))) => 2 + 16,
+        LogicalType::Numeric(Some((precision @ ..=canonical::DECIMAL_DIGITS_MAX, _))) => {
+            2 + canonical::digits_size(precision)
+        }
         _ => return None,
     };
     let bits = u64::from(u64::BITS - size.leading_zeros()).max(1);
@@ -302,6 +304,7 @@ fn fixed_size(logical: LogicalType) -> Option<usize> {
         | LogicalType::Text
         | LogicalType::Varchar(_)
         | LogicalType::Char(_)
+        | LogicalType::Enum(_)
         | LogicalType::Bytes
         | LogicalType::Json
         | LogicalType::Opaque(_) => return None,

@@ -5,7 +5,7 @@ use column_value::{EqualityForm, LogicalType, Pad};
 use crypto::page::TAG_SIZE;
 use crypto::value::{BLOCK_CONTENT_SIZE_MAX, SHORT_MAC_SIZE, TOKEN_SIZE, VALUE_NONCE_SIZE};
 
-use crate::canonical::{Class, NUMBER_SIZE, whole_size};
+use crate::canonical::{Class, DECIMAL_DIGITS_MAX, NUMBER_SIZE, digits_size, whole_size};
 use crate::compact;
 use crate::order::Scale;
 use crate::spec::{ColumnSpec, Mode};
@@ -114,8 +114,10 @@ impl Layout {
             // Of four bytes each.
             LogicalType::Varchar(length) => 4 * u64::from(length?),
             LogicalType::Char(length) => 4 * u64::from(length),
-            LogicalType::Numeric(Some((..=18, _))) => 8,
-            LogicalType::Numeric(Some((..=38, _))) => 16,
+            LogicalType::Enum(own) => own.size_max() as u64,
+            LogicalType::Numeric(Some((precision @ ..=DECIMAL_DIGITS_MAX, _))) => {
+                digits_size(precision)
+            }
             LogicalType::Numeric(_) => return None,
             logical if logical.has_length() => return None,
             _ => 0,
@@ -184,7 +186,7 @@ impl Layout {
             // Behind the scale.
             Class::Numeric => 2 + units.max(8),
             Class::Uuid => 16,
-            Class::Text | Class::Bytes | Class::Json => self.pad.padded(units),
+            Class::Text | Class::Bytes | Class::Json | Class::Label => self.pad.padded(units),
             Class::Opaque => {
                 let opaque = self.logical.opaque().filter(|opaque| !opaque.has_length());
                 match u64::try_from(opaque.map_or(-1, |opaque| opaque.size())) {

@@ -70,7 +70,7 @@ pub(crate) fn among(value: &Value, logical: LogicalType) -> Result<Same<'_>, Unf
             },
         })),
         (Class::Boolean, Value::Boolean(_))
-        | (Class::Integer, Value::Integer(_))
+        | (Class::Integer | Class::Label, Value::Integer(_))
         | (Class::Unsigned, Value::Unsigned(_))
         | (Class::Numeric, Value::Numeric(_) | Value::NumericSpecial(_))
         | (Class::Text | Class::Json, Value::Text(_))

@@ -139,7 +139,8 @@ fn size(
             sealed.len()
         })
         .collect();
-    let has_one_size = !logical.has_length();
+    let is_wide = matches!(logical, LogicalType::Numeric(Some((19.., _))));
+    let has_one_size = !logical.has_length() && !is_wide;
     for size in &sizes {
         let (size, most) = (*size as u64, layout.size_max());
         assert!(layout.size_min() <= size, "{logical} {mode:?}");
@@ -199,4 +200,53 @@ fn no_header_begins_a_text_and_each_names_one_mode() {
     assert!((0x80..0xc0).contains(&token) && !seen.contains(&token));
     let known = (0..=u8::MAX).filter(|byte| column_codec::may_begin(*byte));
     assert_eq!(known.count(), seen.len());
+}
+
+/// The greatest decimals of MySQL, of each number of digits.
+#[test]
+fn the_greatest_decimal_of_a_type_fits_its_column() {
+    for (digits, of_digits) in [
+        (18, 8),
+        (19, 16),
+        (38, 16),
+        (39, 24),
+        (57, 24),
+        (58, 32),
+        (65, 32),
+    ] {
+        for logical in [
+            format!("numeric({digits},0)"),
+            format!("numeric({digits},{digits})"),
+        ] {
+            let logical: LogicalType = logical.parse().expect("a type");
+            let text = match logical {
+                LogicalType::Numeric(Some((_, 0))) => "9".repeat(digits),
+                _ => format!("0.{}", "9".repeat(digits)),
+            };
+            for mode in [Mode::Random, Mode::Equality] {
+                let pad = Pad::default();
+                let texts = [text.as_str(), &format!("-{text}")];
+                let widest = size(logical, mode, None, pad, &texts).expect("a value");
+                let layout = Layout {
+                    logical,
+                    mode,
+                    bits: None,
+                    pad,
+                    equality: EqualityForm::default(),
+                };
+                assert_eq!(Some(widest as u64), layout.size_max(), "{logical} {mode:?}");
+                let more = if mode == Mode::Random { 8 } else { 0 };
+                assert_eq!(widest, 1 + 16 + more + 2 + of_digits, "{logical} {mode:?}");
+            }
+        }
+    }
+    let longer: LogicalType = "numeric(66,2)".parse().expect("a type");
+    let layout = Layout {
+        logical: longer,
+        mode: Mode::Random,
+        bits: None,
+        pad: Pad::default(),
+        equality: EqualityForm::default(),
+    };
+    assert_eq!(layout.size_max(), None);
 }

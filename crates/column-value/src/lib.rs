@@ -26,6 +26,7 @@ pub mod civil;
 mod collation;
 mod equality;
 pub mod floats;
+mod labels;
 pub mod limits;
 mod logical;
 pub mod numeric;
@@ -37,6 +38,7 @@ mod whole;
 
 pub use collation::Collation;
 pub use equality::EqualityForm;
+pub use labels::EnumType;
 pub use logical::{LogicalType, TypeNameError};
 pub use opaque::{ExtensionType, KnownType, NamedKind, NamedType, OpaqueType};
 pub use pad::Pad;

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::labels::EnumType;
 use crate::opaque::{OpaqueType, SECOND_DIGITS_MAX};
 use crate::whole::WholeType;
 
@@ -24,6 +25,8 @@ pub enum LogicalType {
     Whole(WholeType),
     /// `TIME` of MySQL and MariaDB, below zero and beyond a day, too: with its digits of a second
     SignedTime(u8),
+    /// `ENUM` of MySQL and MariaDB: one of its labels
+    Enum(EnumType),
     /// `real`, IEEE 754 binary32
     Real,
     /// `double precision`, IEEE 754 binary64
@@ -62,7 +65,8 @@ pub enum LogicalType {
      timestamp(p), timestamptz(p), uuid, json, jsonb, interval, inet, cidr, macaddr, \
      macaddr8, timetz, bit(n), varbit(n), ranges, geometric types, tsvector, hstore, citext, \
      enum name, and arrays of them; before MySQL and MariaDB also tinyint, tinyint(1), mediumint, \
-     whole numbers with unsigned, as int unsigned, year, and time(p) signed"
+     whole numbers with unsigned, as int unsigned, year, time(p) signed, and enum('a','b') with \
+     labels of ASCII, unlike without regard to case"
 )]
 pub struct TypeNameError {
     name: String,
@@ -77,6 +81,9 @@ impl FromStr for LogicalType {
         };
         if let Some(own) = OpaqueType::read_named(text) {
             return Ok(Self::Opaque(own));
+        }
+        if let Some(own) = EnumType::read(text) {
+            return Ok(Self::Enum(own));
         }
         let lower = text.trim().to_ascii_lowercase();
         let (name, limits) = match lower.split_once('(') {
@@ -162,10 +169,15 @@ impl LogicalType {
         matches!(self, Self::Text | Self::Varchar(_) | Self::Char(_))
     }
 
+    /// Whether the server compares values of the type by a collation.
+    pub fn has_collation(self) -> bool {
+        self.is_text() || matches!(self, Self::Enum(_))
+    }
+
     /// Whether its values have a length that is worth hiding.
     pub fn has_length(self) -> bool {
         self.is_text()
-            || matches!(self, Self::Bytes | Self::Json)
+            || matches!(self, Self::Bytes | Self::Json | Self::Enum(_))
             || self.opaque().is_some_and(OpaqueType::has_length)
     }
 
@@ -194,7 +206,7 @@ impl LogicalType {
 
     /// Whether it is a type that only MySQL and MariaDB have.
     pub fn is_of_mysql(self) -> bool {
-        matches!(self, Self::Whole(_) | Self::SignedTime(_))
+        matches!(self, Self::Whole(_) | Self::SignedTime(_) | Self::Enum(_))
     }
 }
 
@@ -292,6 +304,7 @@ impl fmt::Display for LogicalType {
             Self::Uuid => "uuid",
             Self::Json => "json",
             Self::Whole(whole) => whole.name(),
+            Self::Enum(own) => return write!(f, "{own}"),
             Self::Opaque(opaque) => return write!(f, "{opaque}"),
         };
         f.write_str(name)
@@ -339,6 +352,7 @@ mod tests {
             "bigint unsigned",
             "year",
             "time(3) signed",
+            "enum('new','Paid')",
         ] {
             let logical: LogicalType = name.parse().expect("a known name");
             assert_eq!(logical.to_string(), name);
@@ -361,6 +375,7 @@ mod tests {
             ("INTEGER UNSIGNED", "int unsigned"),
             ("YEAR(4)", "year"),
             ("time signed", "time(0) signed"),
+            ("ENUM( 'a', 'B' )", "enum('a','B')"),
         ] {
             let logical: LogicalType = short.parse().expect("a known name");
             assert_eq!(logical.to_string(), long);
@@ -381,6 +396,7 @@ mod tests {
             "time(7) signed",
             "interval(7)",
             "interval year",
+            "enum('a','A')",
             "varchar(0)[]",
             "timestamp(7)[]",
             "char(3)[]",

@@ -22,6 +22,12 @@ impl Pad {
         is_known.then_some(Self(step))
     }
 
+    /// The least step for which all values of at most so many bytes have one size.
+    pub fn holding(size: usize) -> Option<Self> {
+        let step = (size + 1).next_power_of_two().max(16);
+        u16::try_from(step).ok().and_then(Self::new)
+    }
+
     /// The size of so many bytes behind which there is the byte that ends them, once padded.
     pub fn padded(self, size: u64) -> u64 {
         (size + 1).next_multiple_of(u64::from(self.0))

@@ -421,6 +421,7 @@ fn set_type(logical: LogicalType) -> Option<LogicalType> {
         T::Boolean
         | T::Whole(_)
         | T::SignedTime(_)
+        | T::Enum(_)
         | T::Real
         | T::Double
         | T::Char(_)

@@ -21,7 +21,8 @@ pub fn sum_type(logical: LogicalType) -> Option<LogicalType> {
         LogicalType::Numeric(Some(limits)) => limits,
         _ => return None,
     };
-    let precision = (precision + DIGITS_MORE).min(DIGITS_MAX);
+    // Beyond it the server cuts a sum.
+    let precision = Some(precision + DIGITS_MORE).filter(|own| *own <= DIGITS_MAX)?;
     Some(LogicalType::Numeric(Some((precision, scale))))
 }
 

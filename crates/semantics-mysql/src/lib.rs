@@ -27,6 +27,7 @@
 mod aggregate;
 mod arithmetic;
 mod datetime;
+mod label;
 mod names;
 mod number;
 mod time;
@@ -104,8 +105,8 @@ fn too_long() -> ValueError {
 /// The value that a column of a type has once a constant is stored in it.
 ///
 /// # Errors
-/// 22001: too long. 22003: out of range. 22P02: not read, though the server might read it. 0A000:
-/// no column of the type can be protected.
+/// 22001: too long. 22003: out of range. 22023: no label. 22P02: not read, though the server might
+/// read it. 0A000: no column of the type can be protected.
 pub fn stored(given: Given<'_>, logical: LogicalType) -> Result<Value, ValueError> {
     let terms = Terms {
         size_max: TEXT_SIZE_MAX,
@@ -174,6 +175,7 @@ pub fn stored_under(
             datetime::datetime(text_of(given, logical)?, digits, fractions)
         }
         LogicalType::SignedTime(digits) => time::time(text_of(given, logical)?, digits, fractions),
+        LogicalType::Enum(own) => label::stored(given, own),
         LogicalType::TimestampTz(Some(digits)) => {
             let value = datetime::datetime(text_of(given, logical)?, digits, fractions)?;
             match datetime::is_timestamp(&value) {
@@ -226,6 +228,7 @@ pub fn matched(given: Given<'_>, logical: LogicalType) -> Result<Option<Value>, 
         LogicalType::Date | LogicalType::SignedTime(_) | LogicalType::Timestamp(Some(_)) => {
             stored(given, logical).map(Some)
         }
+        LogicalType::Enum(own) => label::matched(given, own),
         LogicalType::TimestampTz(Some(_)) => {
             let value = bound(given, logical)?;
             Ok(datetime::is_timestamp(&value).then_some(value))
@@ -305,6 +308,10 @@ pub fn text(value: &Value, logical: LogicalType) -> Result<Vec<u8>, ValueError> 
         (Value::Integer(_), LogicalType::Whole(WholeType::Year)) => {
             return Err(not_understood(logical));
         }
+        (Value::Integer(number), LogicalType::Enum(own)) => match own.label_of(*number) {
+            Some(label) => label.clone_into(&mut out),
+            None => return Err(not_understood(logical)),
+        },
         // Of another range if the rule was changed, and none of the type then.
         (Value::Integer(number), logical)
             if logical.is_whole() && integer_range(logical).contains(number) =>

@@ -2,8 +2,10 @@
 
 use column_value::LogicalType;
 
-/// The digits of a number for which its form has a fixed size.
-const PRECISION_MAX: u16 = 38;
+/// Digits of a decimal.
+const PRECISION_MAX: u16 = 65;
+/// Digits behind its point. MariaDB has some more.
+const SCALE_MAX: u16 = 30;
 /// The longest `varchar`, of letters of four bytes.
 const VARCHAR_MAX: u32 = 16_383;
 
@@ -17,7 +19,7 @@ pub fn name_of_type(logical: LogicalType) -> Option<String> {
         LogicalType::Integer => "int".to_owned(),
         LogicalType::BigInt => "bigint".to_owned(),
         LogicalType::Whole(whole) => whole.name().to_owned(),
-        LogicalType::Numeric(Some((precision @ ..=PRECISION_MAX, scale @ ..=30))) => {
+        LogicalType::Numeric(Some((precision @ ..=PRECISION_MAX, scale @ ..=SCALE_MAX))) => {
             format!("decimal({precision},{scale})")
         }
         LogicalType::Real => "float".to_owned(),
@@ -27,6 +29,7 @@ pub fn name_of_type(logical: LogicalType) -> Option<String> {
         LogicalType::Text => "text".to_owned(),
         LogicalType::Bytes => "blob".to_owned(),
         LogicalType::Date => "date".to_owned(),
+        LogicalType::Enum(own) => own.to_string(),
         LogicalType::SignedTime(0) => "time".to_owned(),
         LogicalType::SignedTime(digits) => format!("time({digits})"),
         LogicalType::Timestamp(Some(0)) => "datetime".to_owned(),

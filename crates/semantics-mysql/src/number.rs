@@ -8,9 +8,13 @@ use column_value::{LogicalType, Value, ValueError, WholeType};
 
 use crate::{Given, digits, named, not_understood, year};
 
-/// Digits that a server's decimals have at most, with some more: a longer text is no number that
-/// fits a column.
-const DIGITS_MAX: usize = 100;
+/// The digits that a server reads of a decimal (`DECIMAL_BUFF_LENGTH`), a sign and a point. Of a
+/// longer one it cuts digits.
+const SIZE_MAX: usize = 9 * 9 + 2;
+
+/// Digits of a decimal that is compared, in all and behind the point: servers differ in what they
+/// do with more.
+const COMPARED_DIGITS_MAX: (u64, i64) = (65, 30);
 
 /// Digits that a floating-point number keeps: servers compare a text with a decimal as such
 /// numbers.
@@ -64,7 +68,7 @@ pub fn read(text: &str, logical: LogicalType) -> Result<BigDecimal, ValueError> 
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (whole, part) = unsigned.split_once('.').unwrap_or((unsigned, "0"));
     let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|own| own.is_ascii_digit());
-    if !is_digits(whole) || !is_digits(part) || text.len() > DIGITS_MAX {
+    if !is_digits(whole) || !is_digits(part) || text.len() > SIZE_MAX {
         return Err(not_understood(logical));
     }
     match numeric::parse(text)? {
@@ -127,8 +131,11 @@ pub fn check_compared(
     is_text: bool,
     logical: LogicalType,
 ) -> Result<(), ValueError> {
-    let digits = numeric::decimal_digits(&number.as_bigint_and_scale().0);
-    match is_text && digits > DIGITS_OF_DOUBLE {
+    let (own, places) = number.as_bigint_and_scale();
+    let digits = numeric::decimal_digits(&own);
+    let (digits_max, places_max) = COMPARED_DIGITS_MAX;
+    let is_long = digits > digits_max || places > places_max;
+    match is_long || (is_text && digits > DIGITS_OF_DOUBLE) {
         true => Err(not_understood(logical)),
         false => Ok(()),
     }

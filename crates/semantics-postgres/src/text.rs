@@ -73,6 +73,7 @@ impl ValueText for Value {
             LogicalType::Json => parse_json(text),
             LogicalType::Whole(whole) => Err(ValueError::syntax(whole.name())),
             LogicalType::SignedTime(_) => Err(ValueError::syntax("time signed")),
+            LogicalType::Enum(_) => Err(ValueError::syntax("enum")),
             LogicalType::Opaque(opaque) => context.opaque.read_text(opaque, text).map(Self::Opaque),
         }
     }

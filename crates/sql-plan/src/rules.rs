@@ -9,10 +9,12 @@ use serde::{Deserialize, Serialize};
 mod check;
 mod draws;
 mod groups;
+mod leaks;
 
 pub use draws::Draws;
 
-pub use check::{constant_value, few_values, moment_digits, parse_default};
+pub use check::{constant_value, moment_digits, parse_default};
+pub use leaks::few_values;
 
 /// The mode of a column: what the server can do with its ciphertext, and so what it learns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -72,7 +72,7 @@ pub fn oid(logical: LogicalType) -> u32 {
         LogicalType::Uuid => 2950,
         LogicalType::Opaque(opaque) => opaque.oid(),
         // PostgreSQL has none: no rule before it has such a type.
-        LogicalType::Whole(_) | LogicalType::SignedTime(_) => 0,
+        LogicalType::Whole(_) | LogicalType::SignedTime(_) | LogicalType::Enum(_) => 0,
     }
 }
 
@@ -121,6 +121,7 @@ pub fn size(logical: LogicalType) -> i16 {
         | LogicalType::Double
         | LogicalType::Time(_)
         | LogicalType::SignedTime(_)
+        | LogicalType::Enum(_)
         | LogicalType::Timestamp(_)
         | LogicalType::TimestampTz(_) => 8,
         LogicalType::Uuid => 16,
@@ -222,7 +223,9 @@ pub fn read(
             Value::timestamp(i64::from_be_bytes(fixed(bytes)?))?
         }
         LogicalType::Uuid => Value::Uuid(fixed(bytes)?),
-        LogicalType::Whole(_) | LogicalType::SignedTime(_) => return Err(other_type()),
+        LogicalType::Whole(_) | LogicalType::SignedTime(_) | LogicalType::Enum(_) => {
+            return Err(other_type());
+        }
         LogicalType::Opaque(opaque) => Value::Opaque(context.opaque.read_binary(opaque, bytes)?),
     })
 }

@@ -183,6 +183,9 @@ fn rule_text(rule: &ColumnRule) -> anyhow::Result<String> {
     if let Some(collation) = &rule.collation {
         write!(text, ", collation = {}", string(collation)?)?;
     }
+    if let Some(pad) = &rule.pad {
+        write!(text, ", pad = {pad}")?;
+    }
     if let Some(default) = &rule.default {
         write!(text, ", default = {}", string(default)?)?;
     }

@@ -102,6 +102,9 @@ impl Outcome {
                 text: match (&value, logical) {
                     (Value::Opaque(bytes), _) => to_hex(bytes),
                     (Value::Time(time_us), LogicalType::SignedTime(_)) => time_us.to_string(),
+                    (Value::Integer(number), LogicalType::Enum(own)) => {
+                        own.label_of(*number).expect("a label").to_owned()
+                    }
                     (value, _) => value.to_text(logical, &TextContext::default()),
                 },
             },
@@ -125,6 +128,7 @@ pub fn value(text: &str, logical: LogicalType) -> Value {
             Value::Unsigned(text.parse().expect("digits"))
         }
         LogicalType::Whole(_) => Value::Integer(text.parse().expect("digits")),
+        LogicalType::Enum(own) => Value::Integer(own.number_of(text).expect("a label")),
         // Its microseconds.
         LogicalType::SignedTime(_) => Value::Time(text.parse().expect("digits")),
         _ => Value::from_text(text, logical, &TextContext::default()).expect("a value"),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use column_value::{Collation, EqualityForm, LogicalType, Value, WholeType};
 use semantics_postgres::{TextContext, ValueText, assign};
 
+use super::leaks::{check_leakage, check_pad};
 use super::{ColumnRule, Draws, Mode, Rules, RulesError};
 use crate::Literal;
 
@@ -16,12 +17,6 @@ const GUARD_PREFIX: &str = "strongroom_guard";
 const DOMAIN_BYTES_MAX: usize = 64;
 /// Columns that every table of PostgreSQL has (5.5 "System Columns").
 const SYSTEM_COLUMNS: &[&str] = &["tableoid", "xmin", "cmin", "xmax", "cmax", "ctid", "oid"];
-/// Digits of a number with 1,000 values or fewer, which an attacker can count.
-const SMALL_DIGITS_MAX: u16 = 3;
-/// Characters of a text that is likely a code: of a sex, a state, a country.
-const SMALL_CHARACTERS_MAX: u32 = 2;
-/// Bits of a number with 256 values or fewer, which an attacker can count.
-const SMALL_BITS_MAX: u8 = 8;
 /// Digits of a `numeric` that can be sorted: it must fit 64 bits as a scaled integer.
 const ORDER_DIGITS_MAX: u16 = 18;
 
@@ -209,6 +204,7 @@ fn check_mode(rule: &ColumnRule) -> Result<(), String> {
             | LogicalType::Varchar(_)
             | LogicalType::Char(_)
             | LogicalType::Bytes
+            | LogicalType::Enum(_)
             | LogicalType::Uuid
             | LogicalType::Json => Err(format!(
                 "{logical} has no mode \"order\": use \"equality\" or \"random\"; the proxy sorts \
@@ -270,24 +266,12 @@ fn bits_of(logical: LogicalType) -> Option<u8> {
         | LogicalType::Date
         | LogicalType::Time(_)
         | LogicalType::SignedTime(_)
+        | LogicalType::Enum(_)
         | LogicalType::Timestamp(_)
         | LogicalType::TimestampTz(_)
         | LogicalType::Uuid
         | LogicalType::Json
         | LogicalType::Opaque(_) => None,
-    }
-}
-
-/// Values of one size have nothing to hide in their length.
-fn check_pad(rule: &ColumnRule) -> Result<(), String> {
-    // In a group, it is the value of all members that is padded.
-    let has_length = rule.logical.has_length() || rule.group.is_some();
-    match rule.pad.is_some() && !has_length {
-        true => Err(format!(
-            "values of {} all have one size, or are numbers: remove `pad`",
-            rule.logical
-        )),
-        false => Ok(()),
     }
 }
 
@@ -337,42 +321,6 @@ fn check_bits(rule: &ColumnRule) -> Result<(), String> {
         Some(most) if (1..=most).contains(&bits) => Ok(()),
         Some(most) => Err(format!("`bits` of {} is from 1 to {most}", rule.logical)),
     }
-}
-
-/// Why a column has so few values that they can be counted; None: it has many.
-pub fn few_values(logical: LogicalType, bits: Option<u8>) -> Option<&'static str> {
-    match logical {
-        LogicalType::Boolean => Some("boolean has two values"),
-        LogicalType::Char(length) | LogicalType::Varchar(Some(length))
-            if length <= SMALL_CHARACTERS_MAX =>
-        {
-            Some("a text of one or two characters has few values")
-        }
-        LogicalType::Numeric(Some((digits, _))) if digits <= SMALL_DIGITS_MAX => {
-            Some("a number of up to three digits has few values")
-        }
-        LogicalType::Whole(WholeType::Year) => Some("there are few years"),
-        LogicalType::Whole(whole) if whole.bits() <= SMALL_BITS_MAX => {
-            Some("a number of up to 8 bits has few values")
-        }
-        _ if bits.is_some_and(|bits| bits <= SMALL_BITS_MAX) => {
-            Some("a number of up to 8 bits has few values")
-        }
-        _ => None,
-    }
-}
-
-fn check_leakage(rule: &ColumnRule) -> Result<(), String> {
-    if rule.mode == Mode::Random || rule.accept_leakage {
-        return Ok(());
-    }
-    let Some(reason) = few_values(rule.logical, rule.bits) else {
-        return Ok(());
-    };
-    Err(format!(
-        "{reason}: who counts equal ciphertexts reads them. Use mode \"random\", or say \
-         `accept_leakage = true`"
-    ))
 }
 
 fn check_domain_name(rule: &ColumnRule) -> Result<(), String> {

@@ -53,6 +53,7 @@ pub(crate) fn of_text(text: &str, schema: &Schema, own: MySql) -> Result<Plan, R
         let target = target.as_ref().filter(|own| own.table.oid == table.oid);
         let inserted = inserted.as_ref().filter(|own| own.table.oid == table.oid);
         let columns = used(&scanned, (table, target, inserted), schema);
+        check_labels(&scanned, (table, &columns), schema)?;
         let filled = columns.iter().map(|index| column(table, *index, schema));
         let filled: Vec<FilledColumn> = filled.collect::<Result<_, _>>()?;
         uses_zone |= filled.iter().any(|one| one.form == FilledForm::Moment);
@@ -208,6 +209,33 @@ fn used(
     indices.map(|(index, _)| index).collect()
 }
 
+/// Refuses `MIN` and `MAX` beside an enumeration that a key of the server has: by that, the server
+/// finds the first label of the list, and else the first by its letters.
+fn check_labels(
+    scanned: &Scanned,
+    (table, columns): (&Table, &[usize]),
+    schema: &Schema,
+) -> Result<(), Refusal> {
+    let has_call = ["min", "max"]
+        .iter()
+        .any(|own| scanned.names.contains(*own));
+    let is_label = |index: usize| {
+        let id = table.columns[index].protected;
+        id.is_some_and(|id| matches!(schema.column(id).logical, LogicalType::Enum(_)))
+    };
+    let keys = schema.catalogue.finisher.declared_keys.get(&table.oid);
+    let mut parts = keys.into_iter().flatten().flat_map(|key| &key.columns);
+    let found = parts.find(|(index, _)| columns.contains(index) && is_label(*index));
+    match found.filter(|_| has_call) {
+        None => Ok(()),
+        Some((index, _)) => Err(unsupported(&format!(
+            "MIN or MAX beside {}.{}, an enumeration that a key has,",
+            table.name, table.columns[*index].name
+        ))
+        .with_hint("Use ORDER BY with LIMIT 1, or two queries.")),
+    }
+}
+
 fn declared<'s>(table: &Table, index: usize, schema: &'s Schema) -> Option<&'s DeclaredColumn> {
     let columns = &schema.catalogue.finisher.declared_columns;
     columns.get(&(table.oid, table.columns[index].number))
@@ -220,7 +248,7 @@ fn column(table: &Table, index: usize, schema: &Schema) -> Result<FilledColumn, 
     if let Some(id) = own.protected {
         let logical = schema.column(id).logical;
         let form = match logical {
-            logical if logical.is_text() => FilledForm::Text("utf8mb4".to_owned()),
+            logical if logical.has_collation() => FilledForm::Text("utf8mb4".to_owned()),
             LogicalType::Bytes => FilledForm::Bytes,
             LogicalType::Real => FilledForm::Float,
             LogicalType::TimestampTz(_) => FilledForm::Moment,

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use column_value::{LogicalType, WholeType};
+use column_value::{EnumType, LogicalType, Pad, WholeType};
 use sql_plan::{Mode, Rules, RulesError, few_values};
 
 use super::{Candidate, Place, Proposal, Suggestion, TableProposal, Wishes, domains, rule};
@@ -110,6 +110,9 @@ struct Proposing<'a> {
 
 /// The rule's type for a column of the server. None: there is none.
 fn logical_of(type_name: &str) -> Option<LogicalType> {
+    if let Some(own) = EnumType::read(type_name) {
+        return Some(LogicalType::Enum(own));
+    }
     let name = type_name.to_ascii_lowercase();
     let (word, limits, behind) = match name.split_once('(') {
         Some((word, rest)) => {
@@ -156,6 +159,15 @@ fn logical_of(type_name: &str) -> Option<LogicalType> {
     semantics_mysql::name_of_type(logical).map(|_| logical)
 }
 
+/// How far values are padded for all to have one size, if the usual step does not do that.
+fn pad_of(logical: LogicalType) -> Option<Pad> {
+    let LogicalType::Enum(own) = logical else {
+        return None;
+    };
+    let pad = Pad::holding(own.size_max())?;
+    (pad != Pad::DEFAULT).then_some(pad)
+}
+
 fn refers(other: &Place) -> String {
     let (table, column) = other;
     format!("is in a foreign key with {table}.{column}, which cannot be protected")
@@ -199,6 +211,7 @@ impl Proposing<'_> {
                     reason
                 } else if let Some(logical) = logical_of(type_name) {
                     let mut rule = rule(logical, default, BTreeMap::new());
+                    rule.pad = pad_of(logical);
                     let collation = declared.and_then(|own| own.collation.as_deref());
                     let is_binary = collation.is_some_and(|own| own.ends_with("_bin"));
                     rule.collation = (logical.is_text() && is_binary).then(|| "binary".to_owned());

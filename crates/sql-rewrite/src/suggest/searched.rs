@@ -110,6 +110,9 @@ fn plans(text: &str, schema: &Schema) -> Vec<Plan> {
     planned.flatten().map(|planned| planned.plan).collect()
 }
 
+/// Letters of the name of a domain at most. Lists of labels are longer.
+const NAME_SIZE_MAX: usize = 64;
+
 /// The name of a domain for all columns that can be compared with such a one.
 pub(super) fn kind(logical: LogicalType, mode: Mode) -> String {
     let name = match logical {
@@ -129,6 +132,7 @@ pub(super) fn kind(logical: LogicalType, mode: Mode) -> String {
     };
     let letters = name.chars();
     letters
+        .take(NAME_SIZE_MAX)
         .map(|letter| {
             if letter.is_ascii_alphanumeric() {
                 letter

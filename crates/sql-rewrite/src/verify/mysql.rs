@@ -430,7 +430,7 @@ fn check_values(finish: &Finish, schema: &Schema) -> Result<(), Doubt> {
                     && own.is_some_and(|own| semantics_mysql::sum_type(own.logical).is_some())
             }
             AggregateFunction::Minimum | AggregateFunction::Maximum => {
-                own.is_some_and(|own| !is_text(own))
+                own.is_some_and(|own| !own.logical.has_collation())
             }
             _ => false,
         };

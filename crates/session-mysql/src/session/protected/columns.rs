@@ -333,6 +333,11 @@ fn form(logical: LogicalType, results: Results) -> Form {
             text(FieldType::VAR_STRING, letters * results.letter_size(), 0)
         }
         LogicalType::Char(letters) => text(FieldType::STRING, letters * results.letter_size(), 0),
+        LogicalType::Enum(own) => {
+            let letters = u32::try_from(own.size_max()).unwrap_or(u32::MAX);
+            let length = letters.saturating_mul(results.letter_size());
+            text(FieldType::STRING, length, flag::ENUM)
+        }
         LogicalType::Real => float_form(FieldType::FLOAT, 12),
         LogicalType::Double => float_form(FieldType::DOUBLE, 22),
         LogicalType::Text => {

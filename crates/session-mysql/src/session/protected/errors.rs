@@ -38,6 +38,8 @@ fn code(state: SqlState) -> (u16, [u8; 5]) {
         SqlState::STATEMENT_TOO_COMPLEX => (1436, *b"HY000"),
         SqlState::NUMERIC_VALUE_OUT_OF_RANGE => (1264, *b"22003"),
         SqlState::STRING_DATA_RIGHT_TRUNCATION => (1406, *b"22001"),
+        // `WARN_DATA_TRUNCATED`
+        SqlState::INVALID_PARAMETER_VALUE => (1265, *b"01000"),
         SqlState::INVALID_TEXT_REPRESENTATION
         | SqlState::INVALID_DATETIME_FORMAT
         | SqlState::DATETIME_FIELD_OVERFLOW => (1366, *b"22007"),

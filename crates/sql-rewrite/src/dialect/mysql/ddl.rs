@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use column_value::{Collation, LogicalType, WholeType};
+use column_value::{Collation, EnumType, LogicalType, WholeType};
 use sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
 use sqlparser::ast::{
     CharacterLength, ColumnDef, ColumnOption, CreateTable, CreateTableOptions, DataType,
-    ExactNumberInfo, Expr, ForeignKeyConstraint, Ident, IndexColumn, ObjectName, ObjectType,
-    SqlOption, Statement, TableConstraint, TimezoneInfo, UnaryOperator,
+    EnumMember, ExactNumberInfo, Expr, ForeignKeyConstraint, Ident, IndexColumn, ObjectName,
+    ObjectType, SqlOption, Statement, TableConstraint, TimezoneInfo, UnaryOperator,
 };
 
 use super::{MySql, defaults, names, schema::physical_type};
@@ -511,6 +511,13 @@ fn logical(declared: &DataType) -> Option<LogicalType> {
         }
         DataType::Float(ExactNumberInfo::Precision(25..=53)) => LogicalType::Double,
         DataType::Double(ExactNumberInfo::None) | DataType::DoublePrecision => LogicalType::Double,
+        DataType::Enum(members, None) => {
+            let labels = members.iter().map(|own| match own {
+                EnumMember::Name(label) => Some(label.as_str()),
+                EnumMember::NamedValue(..) => None,
+            });
+            LogicalType::Enum(EnumType::of_labels(&labels.collect::<Option<Vec<_>>>()?)?)
+        }
         DataType::Text | DataType::LongText => LogicalType::Text,
         DataType::Blob(None) | DataType::LongBlob => LogicalType::Bytes,
         DataType::Date => LogicalType::Date,

@@ -224,7 +224,10 @@ fn declared(
     let data_type = column_type.split(['(', ' ']).next().unwrap_or_default();
     let mut shown = BTreeMap::from([
         ("DATA_TYPE", format!("'{data_type}'")),
-        ("COLUMN_TYPE", format!("'{column_type}'")),
+        (
+            "COLUMN_TYPE",
+            format!("'{}'", column_type.replace('\'', "''")),
+        ),
     ]);
     let mut number = |name, value: u64| {
         shown.insert(name, value.to_string());
@@ -250,9 +253,13 @@ fn declared(
         LogicalType::Timestamp(digits) | LogicalType::TimestampTz(digits) => {
             number("DATETIME_PRECISION", digits.unwrap_or(0).into());
         }
-        LogicalType::Char(_) | LogicalType::Varchar(_) | LogicalType::Text => {
+        LogicalType::Char(_)
+        | LogicalType::Varchar(_)
+        | LogicalType::Text
+        | LogicalType::Enum(_) => {
             let letters = match logical {
                 LogicalType::Char(letters) | LogicalType::Varchar(Some(letters)) => Some(letters),
+                LogicalType::Enum(own) => u32::try_from(own.size_max()).ok(),
                 _ => None,
             };
             let bytes = letter_size(collation);

@@ -104,7 +104,9 @@ fn refusal(column: &ProtectedColumn, error: ValueError) -> Refusal {
     // It is of the column's kind where only its size is wrong.
     let is_too_much = matches!(
         error.sqlstate,
-        SqlState::STRING_DATA_RIGHT_TRUNCATION | SqlState::NUMERIC_VALUE_OUT_OF_RANGE
+        SqlState::STRING_DATA_RIGHT_TRUNCATION
+            | SqlState::NUMERIC_VALUE_OUT_OF_RANGE
+            | SqlState::INVALID_PARAMETER_VALUE
     );
     Refusal {
         sqlstate: error.sqlstate,
@@ -121,6 +123,7 @@ fn other_kind(column: &ProtectedColumn) -> Refusal {
             "a text like '2024-12-31 23:59:59'"
         }
         LogicalType::Varchar(_) | LogicalType::Text | LogicalType::Bytes => "a text",
+        LogicalType::Enum(_) => "one of its labels as a text, in the letters of its rule",
         LogicalType::Whole(WholeType::Year) => "a year of four digits",
         _ => "a number in digits",
     };

@@ -4,6 +4,7 @@
 mod asked;
 pub(crate) mod groups;
 mod guards;
+mod labels;
 mod reach;
 
 use std::collections::HashMap;
@@ -54,6 +55,19 @@ impl Physical {
 const KEY_SIZE_MAX: u64 = 3072;
 /// The widest `VARBINARY` that leaves room for other columns in a row of 65,535 bytes.
 const VARBINARY_MAX: u64 = 32 * 1024;
+
+/// What is wrong with a rule of another type.
+const UNKNOWN_TYPE: &str = "has a type that is not supported before MySQL yet: those are tinyint, \
+                            tinyint(1) (BOOLEAN there), smallint, mediumint, integer and bigint, \
+                            also unsigned, year, numeric(p,s) up to 65 digits, real (FLOAT there), \
+                            double precision, char(n), varchar(n), text, enum('a','b'), bytea \
+                            (BLOB there), date, time(n) signed (TIME(n) there), timestamp(n) \
+                            (DATETIME(n) there) and timestamptz(n) (TIMESTAMP(n) there)";
+
+/// What is wrong with a table that has an enumeration.
+const OTHER_LABELS: &str = "is an enumeration in a table whose default collation may take unlike \
+                            letters of ASCII for equal: let that be utf8mb4_general_ci, \
+                            utf8mb4_0900_ai_ci or utf8mb4_bin";
 
 /// Whether the proxy sorts a type as these servers do.
 fn has_order(logical: LogicalType) -> bool {
@@ -131,11 +145,7 @@ pub fn check_rules(rules: &Rules) -> Vec<SchemaError> {
                 "has a name that is not supported before MySQL yet: databases and tables of A-Z, \
                  a-z, 0-9 and _, columns of A-Z, a-z, 0-9 and _, each of which one rule names"
             } else if semantics_mysql::name_of_type(rule.logical).is_none() {
-                "has a type that is not supported before MySQL yet: those are tinyint, tinyint(1) \
-                 (BOOLEAN there), smallint, mediumint, integer and bigint, also unsigned, year, \
-                 numeric(p,s) up to 38 digits, real (FLOAT there), double precision, char(n), \
-                 varchar(n), text, bytea (BLOB there), date, time(n) signed (TIME(n) there), \
-                 timestamp(n) (DATETIME(n) there) and timestamptz(n) (TIMESTAMP(n) there)"
+                UNKNOWN_TYPE
             } else if rule.mode == Mode::Order && !has_order(rule.logical) {
                 "has mode order, which is not supported for its type before MySQL: use equality \
                  or random"
@@ -456,6 +466,7 @@ impl Builder {
         }
         // What is wrong with members is looked at once all are known.
         let problem = match group {
+            _ if !self.fits_labels(name, rule.logical) => Some(OTHER_LABELS.to_owned()),
             None => self.problem(name, column, physical, found),
             Some(_) => None,
         };
@@ -497,6 +508,13 @@ impl Builder {
             not_null: form.group.map_or(not_null, |_| rule.not_null),
             checks: ColumnChecks::default(),
         });
+    }
+
+    /// Whether the texts that a table takes for equal to a label are those that the proxy does.
+    fn fits_labels(&self, name: &Name, logical: LogicalType) -> bool {
+        let collation = self.schema.catalogue.collations.get(name);
+        let is_known = |own: &String| own.is_empty() || labels::is_known(own);
+        !matches!(logical, LogicalType::Enum(_)) || collation.is_none_or(is_known)
     }
 
     /// Why a table cannot have its rule.

@@ -90,7 +90,7 @@ pub fn described(text: &str, schema: &Schema) -> Option<Described> {
             type_text: shown_type((rule.logical, schema.is_long(rule.id)), own),
             collation: match rule.form.tokens {
                 Some(own) => Some(own.name().to_owned()),
-                None => collation.filter(|_| rule.logical.is_text()).cloned(),
+                None => collation.filter(|_| rule.logical.has_collation()).cloned(),
             },
             has_tokens: rule.form.tokens.is_some(),
             own_collation: rule

@@ -141,7 +141,7 @@ fn protected(
     let rule = schema.column(id);
     let key = (table.schema.clone(), table.name.clone());
     let collation = schema.catalogue.collations.get(&key);
-    let collation = collation.filter(|_| rule.logical.is_text());
+    let collation = collation.filter(|_| rule.logical.has_collation());
     if collation.is_some_and(|name| !name.starts_with("utf8mb4_")) {
         return Err(unsupported(&format!(
             "protected text {}.{} of a table with another character set than utf8mb4, in a \
@@ -194,6 +194,10 @@ fn default_of(rule: &crate::ProtectedColumn) -> String {
         (None, _) => String::new(),
         (Some(Literal::TransactionTime), _) => format!(" DEFAULT CURRENT_TIMESTAMP({digits})"),
         (Some(_), logical) if logical.is_text() => " DEFAULT ''".to_owned(),
+        (Some(_), LogicalType::Enum(own)) => {
+            let label = own.labels().next().unwrap_or_default();
+            format!(" DEFAULT '{label}'")
+        }
         (Some(_), _) => " DEFAULT 0".to_owned(),
     }
 }
