@@ -31,8 +31,10 @@ impl Analysis<'_> {
         comparison: Comparison,
         scope: &Scope,
     ) -> Result<bool, Refusal> {
+        let is_of_mysql = matches!(self.dialect(), Dialect::MySql(_));
         let is_name = matches!(operand, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
-        if !is_name || !is_calculated(other)? {
+        let is_found = is_of_mysql || comparison == Comparison::Order;
+        if !is_name || !is_found || !is_calculated(other)? {
             return Ok(false);
         }
         let Some(id) = self.value(operand, scope)? else {
@@ -43,11 +45,10 @@ impl Analysis<'_> {
             Comparison::Equality => column.mode != Mode::Random,
             Comparison::Order => column.mode == Mode::Order,
         };
-        let lowered = match (self.dialect(), comparison) {
-            _ if !may_compare => None,
-            (Dialect::MySql(_), _) => calculated::lower(other, column.logical, self)?,
-            (_, Comparison::Order) => self.bound(other, id, scope),
-            (_, Comparison::Equality) => None,
+        let lowered = match (may_compare, is_of_mysql) {
+            (false, _) => None,
+            (true, true) => calculated::lower(other, column.logical, self)?,
+            (true, false) => self.bound(other, id, scope),
         };
         let Some((value, logical)) = lowered else {
             return Ok(false);
