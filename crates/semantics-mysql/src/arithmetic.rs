@@ -171,13 +171,11 @@ impl Number {
             Kind::Decimal if all.into_iter().any(|one| digits(one) > DIGITS_MAX) => {
                 return Err(ArithmeticError::Unsure("a number has too many digits"));
             }
-            Kind::Float => {
-                if !all.into_iter().all(|one| is_kept(one, logical)) {
-                    return Err(ArithmeticError::Unsure(
-                        "the server would compute in double precision, and round: pass a decimal \
-                         number instead of a text or a floating-point number",
-                    ));
-                }
+            Kind::Float if !all.into_iter().all(|one| is_kept(one, logical)) => {
+                return Err(ArithmeticError::Unsure(
+                    "the server would compute in double precision, and round: pass a decimal \
+                     number instead of a text or a floating-point number",
+                ));
             }
             _ => {}
         }
