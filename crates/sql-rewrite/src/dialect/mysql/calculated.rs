@@ -41,7 +41,7 @@ fn sum(value: &Expr, logical: LogicalType) -> Result<Option<Expression>, Refusal
             _ => false,
         };
         let is_number = is_number && constant.cast.is_none();
-        return Ok(is_number.then(|| Expression::Value(constant.source, logical)));
+        return Ok(is_number.then_some(Expression::Value(constant.source, logical)));
     }
     match value {
         Expr::Nested(inner) => sum(inner, logical),
