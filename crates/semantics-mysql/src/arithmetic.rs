@@ -4,14 +4,15 @@
 //! floating-point number in double precision. A column rounds a decimal to its digits. Of sums in
 //! double precision only what is stored without a rounding that matters is computed here: both
 //! operands and the result are multiples of the last digit of the column, and have few enough
-//! digits that double precision cannot move them by half of it.
+//! digits that double precision cannot move them by half of it. A column is compared with whole
+//! numbers of double precision alone.
 
 use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::BigInt;
-use column_value::numeric::decimal_digits;
+use column_value::numeric::{self, decimal_digits};
 use column_value::{LogicalType, Value, ValueError, WholeType};
 
-use crate::number;
+use crate::{Given, not_understood, number};
 
 /// What decides how a server computes with a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,6 +103,18 @@ impl Number {
         Ok(Self { value, kind })
     }
 
+    /// A constant, with which servers compute as its digits or its text say.
+    ///
+    /// # Errors
+    /// It has another form.
+    pub fn of_given(given: Given<'_>) -> Result<Self, ValueError> {
+        match given {
+            Given::Number(digits) => Self::of_digits(digits),
+            Given::Text(text) => Self::of_text(text),
+            Given::Bytes(_) => Err(not_understood(LogicalType::Numeric(None))),
+        }
+    }
+
     /// A parameter of a decimal type.
     ///
     /// # Errors
@@ -137,6 +150,7 @@ impl Number {
             true => &self.value - &other.value,
             false => &self.value + &other.value,
         };
+        let all = [&self.value, &other.value, &value];
         let within = |least: BigInt, greatest: BigInt| {
             BigDecimal::from(least) <= value && value <= BigDecimal::from(greatest)
         };
@@ -154,17 +168,14 @@ impl Number {
                      too large: pass a number with a sign",
                 ));
             }
-            Kind::Decimal if digits(&value) > DIGITS_MAX => {
-                return Err(ArithmeticError::Unsure("the result has too many digits"));
+            Kind::Decimal if all.into_iter().any(|one| digits(one) > DIGITS_MAX) => {
+                return Err(ArithmeticError::Unsure("a number has too many digits"));
             }
-            Kind::Float => {
-                let all = [&self.value, &other.value, &value];
-                if !all.into_iter().all(|one| is_kept(one, logical)) {
-                    return Err(ArithmeticError::Unsure(
-                        "the server would compute in double precision, and round: pass a decimal \
-                         number instead of a text or a floating-point number",
-                    ));
-                }
+            Kind::Float if !all.into_iter().all(|one| is_kept(one, logical)) => {
+                return Err(ArithmeticError::Unsure(
+                    "the server would compute in double precision, and round: pass a decimal \
+                     number instead of a text or a floating-point number",
+                ));
             }
             _ => {}
         }
@@ -198,7 +209,40 @@ impl Number {
         };
         assigned.map_err(ArithmeticError::Value)
     }
+
+    /// The digits of a number with which a column of this type is compared as it is compared with
+    /// the number. What it is made of must have been added [for](Number::with) [`COMPARED`].
+    ///
+    /// # Errors
+    /// [`ArithmeticError`]
+    pub fn compared(&self, logical: LogicalType) -> Result<String, ArithmeticError> {
+        let mut text = String::new();
+        numeric::write(&self.value, &mut text);
+        let is_exact = match self.kind {
+            Kind::Whole | Kind::Unsigned => true,
+            Kind::Decimal => {
+                digits(&self.value) <= DIGITS_MAX
+                    && self.value.as_bigint_and_scale().1 <= PLACES_MAX
+            }
+            Kind::Float => {
+                let number = text.parse::<f64>().ok();
+                number.is_some_and(|own| number::digits_of_double(own, logical, false).is_some())
+            }
+        };
+        match is_exact {
+            true => Ok(text),
+            false => Err(ArithmeticError::Unsure(
+                "the server may compare the column with another number: pass a whole number, or a \
+                 decimal number of fewer digits",
+            )),
+        }
+    }
 }
+
+/// The type for which numbers are added with which a column is compared: as such numbers, servers
+/// have whole ones of double precision exactly, and others without a sign go below zero in one SQL
+/// mode.
+pub const COMPARED: LogicalType = LogicalType::BigInt;
 
 fn scale(logical: LogicalType) -> u16 {
     match logical {
@@ -230,6 +274,48 @@ mod tests {
 
     fn number(text: &str) -> Number {
         Number::of_digits(text).expect("digits")
+    }
+
+    #[test]
+    fn numbers_are_compared_that_are_the_same_in_the_server() {
+        let difference = |one: &Number, other: &Number, logical| {
+            one.with(other, true, COMPARED)?.compared(logical)
+        };
+        let twenty = Number::whole(20);
+        for (one, wanted) in [
+            (Number::whole(3001), "2981"),
+            (Number::whole(5), "-15"),
+            (Number::unsigned(u64::MAX), "18446744073709551595"),
+            (number("20.50"), "0.50"),
+            (number("1e2"), "80"),
+            (Number::of_text("3001").expect("digits"), "2981"),
+        ] {
+            let found = difference(&one, &twenty, LogicalType::Integer);
+            assert_eq!(found.as_deref(), Ok(wanted));
+        }
+        assert_eq!(
+            difference(&Number::whole(i64::MIN), &twenty, LogicalType::Integer),
+            Err(ArithmeticError::TooLarge)
+        );
+        let text = |digits: &str| Number::of_text(digits).expect("digits");
+        let wide = LogicalType::Numeric(Some((30, 10)));
+        let fine = number(&format!("0.{}1", "0".repeat(30)));
+        let long = number(&"9".repeat(66));
+        for (one, logical) in [
+            (Number::unsigned(5), LogicalType::Integer),
+            (
+                Number::unsigned(5),
+                LogicalType::Whole(WholeType::UnsignedBig),
+            ),
+            (text("20.5"), MONEY),
+            (text("123456789012345"), LogicalType::BigInt),
+            (text("3001"), wide),
+            (fine, MONEY),
+            (long, MONEY),
+        ] {
+            let found = difference(&one, &twenty, logical);
+            assert!(matches!(found, Err(ArithmeticError::Unsure(_))), "{one:?}");
+        }
     }
 
     #[test]

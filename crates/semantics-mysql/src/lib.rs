@@ -12,7 +12,7 @@
 //! | store a constant in a column | [`stored`] |
 //! | compare a constant with a column for equality | [`matched`] |
 //! | compare a constant with a column for order | [`bound`] |
-//! | add to a value of a column | [`Number`] |
+//! | add to a value of a column, or compare a column with a sum | [`Number`] |
 //! | take a floating-point number for an exact one | [`digits_of_double`] |
 //! | write the text of a value | [`text`] |
 //! | name a type | [`name_of_type`] |
@@ -34,7 +34,7 @@ mod time;
 mod year;
 
 pub use aggregate::{check_sorted, compare, sum, sum_type};
-pub use arithmetic::{ArithmeticError, Number};
+pub use arithmetic::{ArithmeticError, COMPARED, Number};
 pub use names::name_of_type;
 pub use number::digits_of_double;
 

@@ -14,6 +14,8 @@ pub enum Fault {
     Statement,
     /// The client's: a value that its type or column cannot have.
     Value,
+    /// The client's: what it has computed is out of range.
+    Range,
     /// The operator's: rules and database do not fit, or nobody knows whether they do.
     Rules,
     /// The operator's or the client's: a limit of the configuration.
@@ -72,6 +74,11 @@ impl StatementError {
     /// A statement that is right, but does not work through the proxy.
     pub fn unsupported(message: impl Into<String>) -> Self {
         Self::statement(SqlState::FEATURE_NOT_SUPPORTED, message)
+    }
+
+    /// A result that its type does not have.
+    pub fn out_of_range(message: impl Into<String>) -> Self {
+        Self::new(Fault::Range, SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message)
     }
 
     /// Rules and database do not fit.

@@ -22,6 +22,18 @@ pub enum Source {
     Locator(usize),
 }
 
+impl Source {
+    /// The parameters that the value is made of.
+    pub fn parameters(&self) -> Vec<usize> {
+        match self {
+            Self::Parameter(number) => vec![*number],
+            Self::Calculated(value, _) => value.parameters(),
+            Self::Members(members) => members.iter().flat_map(Self::parameters).collect(),
+            Self::Literal(_) | Self::Computed(_) | Self::Locator(_) => Vec::new(),
+        }
+    }
+}
+
 /// A constant. `Debug` hides its content, which may be meant for a protected column.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Literal {
@@ -139,6 +151,19 @@ impl Expression {
             rest.extend(inner.into_iter().map(|inner| (inner, depth + 1)));
         }
         deepest
+    }
+
+    /// The parameters that it takes.
+    pub fn parameters(&self) -> Vec<usize> {
+        let mut found = Vec::new();
+        let mut rest = vec![self];
+        while let Some(expression) = rest.pop() {
+            if let Self::Value(source, _) | Self::InArray(_, source, _) = expression {
+                found.extend(source.parameters());
+            }
+            rest.extend(expression.parts());
+        }
+        found
     }
 
     /// Its operands.

@@ -139,7 +139,7 @@ impl<'s> Analysis<'s> {
             if hole.form == Form::Plain {
                 continue;
             }
-            for number in calculated::parameters(&hole.source) {
+            for number in hole.source.parameters() {
                 sealed.insert(number, hole.form);
             }
         }

@@ -5,6 +5,7 @@ mod altered;
 mod bulk;
 mod by_collation;
 mod by_finisher;
+mod calculated;
 mod canary;
 mod capitals;
 mod decimals;

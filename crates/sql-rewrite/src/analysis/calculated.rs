@@ -1,41 +1,73 @@
-//! Bounds that are computed from parameters and constants alone (`c >= $1 - 20`). The proxy
-//! computes and seals them, so the server need not return the rows beyond.
+//! What a column is compared with, computed from parameters and constants alone (`c >= $1 - 20`).
+//! The proxy computes and seals it, so the server need not return the other rows.
 
 use column_value::LogicalType;
 use sqlparser::ast::{BinaryOperator, Expr};
 
+use super::comparison::Comparison;
 use super::lower::Lowering;
 use super::{Analysis, Constant, Scope};
-use crate::{Expression, Form, Mode, Purpose, Refusal, Source};
+use crate::dialect::mysql::calculated;
+use crate::{ColumnId, Dialect, Expression, Form, Mode, Refusal, Source};
 
 impl Analysis<'_> {
-    /// Whether one side is such a bound and the other a column in mode `order`; then the bound is a
-    /// hole.
-    pub(super) fn bounds(
+    /// Whether one side is such a value and the other a column whose mode allows the comparison;
+    /// then the value is a hole.
+    pub(super) fn calculates(
         &mut self,
         left: &mut Expr,
         right: &mut Expr,
+        comparison: Comparison,
         scope: &Scope,
     ) -> Result<bool, Refusal> {
-        Ok(self.bound(left, right, scope)? || self.bound(right, left, scope)?)
+        Ok(self.calculated(left, right, comparison, scope)?
+            || self.calculated(right, left, comparison, scope)?)
     }
 
-    fn bound(
+    fn calculated(
         &mut self,
         operand: &mut Expr,
-        bound: &mut Expr,
+        other: &mut Expr,
+        comparison: Comparison,
         scope: &Scope,
     ) -> Result<bool, Refusal> {
+        let is_of_mysql = matches!(self.dialect(), Dialect::MySql(_));
         let is_name = matches!(operand, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
-        if !is_name || !is_calculated(bound)? {
+        let is_found = is_of_mysql || comparison == Comparison::Order;
+        if !is_name || !is_found || !is_calculated(other)? {
             return Ok(false);
         }
         let Some(id) = self.value(operand, scope)? else {
             return Ok(false);
         };
         let column = self.column(id);
-        if column.mode != Mode::Order || !column.logical.is_number() {
+        let may_compare = match comparison {
+            Comparison::Equality => column.mode != Mode::Random,
+            Comparison::Order => column.mode == Mode::Order,
+        };
+        let lowered = match (may_compare, is_of_mysql) {
+            (false, _) => None,
+            (true, true) => calculated::lower(other, column.logical, self)?,
+            (true, false) => self.bound(other, id, scope),
+        };
+        let Some((value, logical)) = lowered else {
             return Ok(false);
+        };
+        let source = Source::Calculated(Box::new(value), logical);
+        *other = self.hole(source, Form::Sealed(id, comparison.purpose()));
+        Ok(true)
+    }
+
+    /// The bound of a column of PostgreSQL's, with its type. None: it is computed otherwise.
+    fn bound(
+        &mut self,
+        bound: &Expr,
+        id: ColumnId,
+        scope: &Scope,
+    ) -> Option<(Expression, LogicalType)> {
+        let column = self.column(id);
+        if !column.logical.is_number() {
+            return None;
         }
         let mut attempt = self.clone();
         let mut lowering = Lowering {
@@ -46,15 +78,13 @@ impl Analysis<'_> {
             plain: false,
         };
         let Ok((value, Some(logical))) = lowering.lower(bound, Some(column.logical)) else {
-            return Ok(false);
+            return None;
         };
         if !lowering.fetched.is_empty() || !is_exact(logical) {
-            return Ok(false);
+            return None;
         }
         *self = attempt;
-        let source = Source::Calculated(Box::new(value), logical);
-        *bound = self.hole(source, Form::Sealed(id, Purpose::Bound));
-        Ok(true)
+        Some((value, logical))
     }
 }
 
@@ -85,28 +115,4 @@ fn is_exact(logical: LogicalType) -> bool {
         logical,
         T::SmallInt | T::Integer | T::BigInt | T::Numeric(_)
     )
-}
-
-/// The parameters that a value is made of.
-pub(super) fn parameters(source: &Source) -> Vec<usize> {
-    match source {
-        Source::Parameter(number) => vec![*number],
-        Source::Calculated(value, _) => parameters_of(value),
-        Source::Members(members) => members.iter().flat_map(parameters).collect(),
-        Source::Literal(_) | Source::Computed(_) | Source::Locator(_) => Vec::new(),
-    }
-}
-
-fn parameters_of(expression: &Expression) -> Vec<usize> {
-    match expression {
-        Expression::Value(source, _) => parameters(source),
-        Expression::Unary(_, inner) | Expression::Cast(inner, _) => parameters_of(inner),
-        Expression::Binary(_, left, right) => {
-            let mut found = parameters_of(left);
-            found.extend(parameters_of(right));
-            found
-        }
-        // Nothing else is made of sums and differences.
-        _ => Vec::new(),
-    }
 }

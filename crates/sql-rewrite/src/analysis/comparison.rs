@@ -18,7 +18,7 @@ pub(crate) enum Comparison {
 }
 
 impl Comparison {
-    fn purpose(self) -> Purpose {
+    pub(super) fn purpose(self) -> Purpose {
         match self {
             Self::Equality => Purpose::Match,
             Self::Order => Purpose::Bound,
@@ -65,11 +65,7 @@ impl Analysis<'_> {
                 let column = self.value(right, scope)?;
                 self.meet(right, column, left, constant, comparison, scope)
             }
-            (None, None)
-                if comparison == Comparison::Order && self.bounds(left, right, scope)? =>
-            {
-                Ok(())
-            }
+            (None, None) if self.calculates(left, right, comparison, scope)? => Ok(()),
             (None, None) => {
                 let (left, right) = (self.value(left, scope)?, self.value(right, scope)?);
                 self.pair(left, right)?;

@@ -7,6 +7,7 @@
 //! table without its name ([`statement`]).
 
 pub mod bytes;
+pub mod calculated;
 pub(crate) mod ddl;
 pub(crate) mod defaults;
 mod duplicates;

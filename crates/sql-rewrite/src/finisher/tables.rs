@@ -394,7 +394,7 @@ impl Rows<'_> {
         }
         let takes_values = |one: &Translated| {
             let mut holes = one.holes.iter();
-            holes.any(|hole| matches!(hole.source, Source::Parameter(_)))
+            holes.any(|hole| !hole.source.parameters().is_empty())
         };
         match fetch {
             Some(fetch) if takes_values(&fetch) => Ok((fetch, Some(all))),

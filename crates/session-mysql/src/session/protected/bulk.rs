@@ -96,14 +96,16 @@ impl Rows {
         (plan, translated, slots): (&TextPlan, &Translated, &[usize]),
         settings: &Settings,
     ) -> Result<Result<Vec<u8>, StatementError>, Refusal> {
-        let parameter = |slot: &usize| match translated.holes[*slot].source {
+        let source = |slot: &usize| &translated.holes[*slot].source;
+        let parameter = |slot: &usize| match *source(slot) {
             Source::Parameter(number) => Some(number),
             _ => None,
         };
         let is_sealed = |slot: &&usize| translated.holes[**slot].form != Form::Plain;
         let mut rows = Vec::new();
         for (bindings, marks) in self.rows.iter().zip(&self.marks) {
-            let mut sealed = slots.iter().filter(is_sealed).filter_map(parameter);
+            let sealed = slots.iter().filter(is_sealed);
+            let mut sealed = sealed.flat_map(|slot| source(slot).parameters());
             if sealed.any(|number| marks.iter().any(|(own, _)| *own == number)) {
                 return Ok(Err(without_value()));
             }

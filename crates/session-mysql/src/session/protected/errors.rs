@@ -16,6 +16,8 @@ pub(super) fn refusal(error: &StatementError) -> Refusal {
     let (number, state) = match error.fault {
         Fault::Rules | Fault::Server | Fault::Proxy => (1105, *b"HY000"),
         Fault::Limit => (1153, *b"08S01"),
+        // `ER_DATA_OUT_OF_RANGE`
+        Fault::Range => (1690, *b"22003"),
         Fault::Statement | Fault::Value => code(error.sqlstate),
     };
     let mut message = error.message.clone();

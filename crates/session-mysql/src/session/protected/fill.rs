@@ -19,6 +19,7 @@ use zeroize::Zeroizing;
 use super::settings::{Letters, Settings};
 
 pub(super) mod grouped;
+pub(super) mod numbers;
 
 /// Sealed, it is compared with, and equal to no value of a column: it is shorter than each.
 const NO_VALUE: &[u8] = &[2, 1];
@@ -171,12 +172,41 @@ pub(super) fn literal(hole: &Hole, loaded: &Loaded) -> Result<Option<Vec<u8>>, S
     let Form::Sealed(column, purpose) = hole.form else {
         return Err(without_values());
     };
-    if let Source::Members(members) = &hole.source {
-        return grouped::literals(members, column, loaded);
+    match &hole.source {
+        Source::Members(members) => return grouped::literals(members, column, loaded),
+        Source::Calculated(value, _) => {
+            return numbers::calculated(value, (column, purpose), None, loaded);
+        }
+        _ => {}
     }
     let given = given(&hole.source)?;
     let sealed = given.map(|given| seal_of_session(loaded, (column, purpose), given));
     sealed.transpose()
+}
+
+/// What is written for a constant or parameter of a prepared statement, as SQL.
+///
+/// # Errors
+/// It is no value of its column, or cannot be written as a constant.
+pub(super) fn written(
+    hole: &Hole,
+    values: &Values<'_>,
+    (settings, loaded): (&Settings, &Loaded),
+) -> Result<Written, StatementError> {
+    match (&hole.source, hole.form) {
+        (Source::Parameter(number), Form::Plain) => {
+            constant(&Bound::find(values, *number)?).map(Written::Plain)
+        }
+        (Source::Parameter(number), Form::Sealed(column, purpose)) => {
+            let bound = Bound::find(values, *number)?;
+            parameter(&bound, (column, purpose), settings, loaded).map(Written::Sealed)
+        }
+        (Source::Calculated(value, _), Form::Sealed(column, purpose)) => {
+            let sealed = numbers::calculated(value, (column, purpose), Some(values), loaded);
+            sealed.map(Written::Sealed)
+        }
+        _ => literal(hole, loaded).map(Written::Sealed),
+    }
 }
 
 /// A constant. None: NULL.

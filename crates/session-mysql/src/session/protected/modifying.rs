@@ -8,27 +8,25 @@
 use std::sync::Arc;
 
 use column_value::{LogicalType, Value};
-use semantics_mysql::{ArithmeticError, Number};
+use semantics_mysql::Number;
 use session_core::plans::TextPlan;
 use session_core::{Loaded, OpenedGroup, StatementError};
-use sql_plan::{
-    Assignment, BinaryOperator, ColumnId, Expression, Form, Literal, Plan, Purpose,
-    ReadModifyWrite, Source,
-};
+use sql_plan::{Assignment, ColumnId, Expression, Plan, Purpose, ReadModifyWrite};
+use sql_rewrite::mysql::calculated;
 use wire_mysql::answer::{self, OkPacket};
 use wire_mysql::capabilities::Status;
 use wire_mysql::command::{kind, write_text};
 use wire_mysql::packet::Header;
 use wire_mysql::row::TextRow;
-use wire_mysql::value::{FieldType, Value as Bound};
 use wire_mysql::{Capabilities, Malformed};
 
 use super::errors::{refusal, without_sealed};
 use super::fetching::{Fetched, Fetching};
-use super::fill::{self, Made, Values, Written, grouped};
+use super::fill::numbers::{self, Uncomputed};
+use super::fill::{self, Made, Values, grouped};
 use super::settings::Settings;
 use super::statements::Bindings;
-use crate::refusal::{Reason, Refusal};
+use crate::refusal::Refusal;
 
 /// How often a row is read that others change meanwhile.
 const ATTEMPTS_MAX: u8 = 100;
@@ -36,8 +34,6 @@ const ATTEMPTS_MAX: u8 = 100;
 const ROWS_MAX: usize = 2;
 /// It is shorter than every sealed value, so no row has it.
 const NO_VALUE: [u8; 2] = [2, 1];
-/// `ER_DATA_OUT_OF_RANGE`
-const OUT_OF_RANGE: (u16, [u8; 5]) = (1690, *b"22003");
 
 /// Whether a plan has several statements of the server's.
 pub(super) fn takes_steps(plan: &TextPlan) -> bool {
@@ -128,19 +124,7 @@ impl Modifying {
         let modify = self.modify()?;
         let values = self.values()?;
         fill::text_with(&modify.read, |hole| {
-            let Source::Parameter(number) = hole.source else {
-                return Ok(Written::Sealed(fill::literal(hole, &self.plan.loaded)?));
-            };
-            let bound = fill::Bound::find(&values, number)?;
-            match hole.form {
-                Form::Plain => fill::constant(&bound).map(Written::Plain),
-                Form::Sealed(column, purpose) => {
-                    let loaded = &self.plan.loaded;
-                    fill::parameter(&bound, (column, purpose), settings, loaded)
-                        .map(Written::Sealed)
-                }
-                Form::SealedArray(..) => Err(StatementError::other_plan()),
-            }
+            fill::written(hole, &values, (settings, &self.plan.loaded))
         })
     }
 
@@ -230,7 +214,7 @@ impl Modifying {
                 .collect(),
         };
         let computed = match rows.is_empty() {
-            true => self.modify().map_err(Failure::from).map(|modify| {
+            true => self.modify().map_err(Uncomputed::from).map(|modify| {
                 let values = modify.assignments.iter();
                 values.map(|_| Some(NO_VALUE.to_vec())).collect()
             }),
@@ -238,11 +222,11 @@ impl Modifying {
         };
         let computed = match computed {
             Ok(computed) => computed,
-            Err(failure) => {
-                self.is_damaged = failure.ends_session;
-                return match failure.ends_session {
-                    true => Err(failure.refusal),
-                    false => Ok(Taken::Fails(failure.refusal)),
+            Err(Uncomputed(error)) => {
+                self.is_damaged = error.ends_session;
+                return match error.ends_session {
+                    true => Err(refusal(&error)),
+                    false => Ok(Taken::Fails(refusal(&error))),
                 };
             }
         };
@@ -288,7 +272,7 @@ impl Modifying {
     }
 
     /// The new values.
-    fn computed(&self, given: &[Sealed], settings: &Settings) -> Result<Vec<Sealed>, Failure> {
+    fn computed(&self, given: &[Sealed], settings: &Settings) -> Result<Vec<Sealed>, Uncomputed> {
         let loaded = &self.plan.loaded;
         let modify = self.modify()?;
         let values = self.values()?;
@@ -315,9 +299,9 @@ impl Modifying {
             .iter()
             .map(|assignment| over.assigned(assignment, (settings, loaded)));
         computed
-            .collect::<Result<Vec<_>, Failure>>()
+            .collect::<Result<Vec<_>, Uncomputed>>()
             .and_then(|values| Ok(sealed(modify, values, loaded)?))
-            .map_err(|failure| failure.about(modify, loaded))
+            .map_err(|error| about(error, modify, loaded))
     }
 }
 
@@ -368,7 +352,7 @@ impl Over<'_> {
         &self,
         Assignment { column, value }: &Assignment,
         (settings, loaded): (&Settings, &Loaded),
-    ) -> Result<Option<Value>, Failure> {
+    ) -> Result<Option<Value>, Uncomputed> {
         match value {
             // It is sealed with others, and keeps its value.
             Expression::Column(index) if self.is(*column, *index) => {
@@ -403,125 +387,33 @@ impl Over<'_> {
         &self,
         expression: &Expression,
         logical: LogicalType,
-    ) -> Result<Option<Number>, Failure> {
-        match expression {
+    ) -> Result<Option<Number>, Uncomputed> {
+        calculated::number(expression, logical, &|part| match part {
             Expression::Column(index) => match self.value(*index)? {
                 None => Ok(None),
                 Some(value) => {
-                    let own = *self
-                        .types
-                        .get(*index)
-                        .ok_or_else(StatementError::other_plan)?;
+                    let own = self.types.get(*index).copied();
+                    let own = own.ok_or_else(StatementError::other_plan)?;
                     let number = Number::of_value(value, own);
                     Ok(Some(number.ok_or_else(StatementError::other_plan)?))
                 }
             },
-            Expression::Value(source, _) => self.constant(source),
-            Expression::Binary(
-                operator @ (BinaryOperator::Add | BinaryOperator::Subtract),
-                left,
-                right,
-            ) => {
-                let both = (self.number(left, logical)?, self.number(right, logical)?);
-                let (Some(left), Some(right)) = both else {
-                    return Ok(None);
-                };
-                let subtracts = *operator == BinaryOperator::Subtract;
-                Ok(Some(left.with(&right, subtracts, logical)?))
-            }
+            Expression::Value(source, _) => Ok(numbers::constant(source, Some(self.values))?),
             _ => Err(StatementError::other_plan().into()),
-        }
-    }
-
-    fn constant(&self, source: &Source) -> Result<Option<Number>, Failure> {
-        let number = match source {
-            Source::Literal(Literal::Null) => return Ok(None),
-            Source::Literal(Literal::Number(digits)) => Number::of_digits(digits),
-            Source::Literal(Literal::Text(text)) => Number::of_text(text),
-            Source::Parameter(number) => {
-                let bound = fill::Bound::find(self.values, *number)?;
-                match bound.value {
-                    Bound::Null => return Ok(None),
-                    Bound::Tiny(_) | Bound::Short(_) | Bound::Long(_) | Bound::LongLong(_) => {
-                        Ok(of_whole(&bound).ok_or_else(StatementError::other_plan)?)
-                    }
-                    Bound::Float(number) => Number::of_text(&f64::from(number).to_string()),
-                    Bound::Double(number) => Number::of_text(&number.to_string()),
-                    Bound::Bytes(bytes) => {
-                        let text = std::str::from_utf8(bytes).unwrap_or_default();
-                        match bound.kind.kind {
-                            FieldType::DECIMAL | FieldType::NEWDECIMAL => Number::of_decimal(text),
-                            _ => Number::of_text(text),
-                        }
-                    }
-                    Bound::DateTime(_) | Bound::Time(_) => {
-                        let message = "a date or time as a part of a protected number";
-                        return Err(StatementError::unsupported(message).into());
-                    }
-                }
-            }
-            _ => return Err(StatementError::other_plan().into()),
-        };
-        Ok(Some(number.map_err(StatementError::from)?))
+        })
     }
 }
 
-/// A whole number, with which servers compute otherwise where it has no sign.
-fn of_whole(bound: &fill::Bound<'_>) -> Option<Number> {
-    let whole = bound.whole()?;
-    match bound.kind.is_unsigned {
-        true => u64::try_from(whole).ok().map(Number::unsigned),
-        false => i64::try_from(whole).ok().map(Number::whole),
-    }
-}
-
-/// Why new values are not computed.
-struct Failure {
-    refusal: Refusal,
-    ends_session: bool,
-}
-
-impl Failure {
-    /// With the table that it is about.
-    fn about(self, modify: &ReadModifyWrite, loaded: &Loaded) -> Self {
-        let Some(first) = modify.assignments.first() else {
-            return self;
-        };
-        let table = &loaded.schema.column(first.column).table;
-        let message = format!(
-            "protected numbers of table {table}: {}",
-            self.refusal.message
-        );
-        Self {
-            refusal: Refusal::new(self.refusal.reason, message),
-            ..self
-        }
-    }
-}
-
-impl From<StatementError> for Failure {
-    fn from(error: StatementError) -> Self {
-        Self {
-            refusal: refusal(&error),
-            ends_session: error.ends_session,
-        }
-    }
-}
-
-impl From<ArithmeticError> for Failure {
-    fn from(error: ArithmeticError) -> Self {
-        match error {
-            ArithmeticError::TooLarge => Self {
-                refusal: Refusal::new(
-                    Reason::Statement(OUT_OF_RANGE.0, OUT_OF_RANGE.1),
-                    "BIGINT value is out of range",
-                ),
-                ends_session: false,
-            },
-            ArithmeticError::Unsure(why) => StatementError::unsupported(why).into(),
-            ArithmeticError::Value(error) => StatementError::from(error).into(),
-        }
-    }
+/// Why new values are not computed, with the table that it is about.
+fn about(Uncomputed(error): Uncomputed, modify: &ReadModifyWrite, loaded: &Loaded) -> Uncomputed {
+    let Some(first) = modify.assignments.first() else {
+        return Uncomputed(error);
+    };
+    let table = &loaded.schema.column(first.column).table;
+    Uncomputed(StatementError {
+        message: format!("protected numbers of table {table}: {}", error.message),
+        ..error
+    })
 }
 
 fn unread() -> StatementError {

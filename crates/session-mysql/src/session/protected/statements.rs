@@ -13,7 +13,7 @@ use wire_mysql::command::LongData;
 use wire_mysql::execute::{Execute, Head, NO_CURSOR, ParameterType, write};
 use wire_mysql::value::{FieldType, Value};
 
-use super::fill::{Bound, Made, Values, grouped, literal, parameter};
+use super::fill::{Bound, Made, Values, grouped, literal, numbers, parameter};
 use super::settings::Settings;
 use crate::refusal::Refusal;
 use wire_mysql::Malformed;
@@ -358,6 +358,11 @@ fn fill<'a>(
                 None if is_never_null(plan, column) => Err(null_is_ignored(plan, column)),
                 sealed => Ok((OF_SEALED, Filled::Sealed(sealed))),
             }
+        }
+        (Source::Calculated(value, _), Form::Sealed(column, purpose)) => {
+            let target = (column, purpose);
+            let sealed = numbers::calculated(value, target, Some(values), &plan.loaded)?;
+            Ok((OF_SEALED, Filled::Sealed(sealed)))
         }
         (Source::Members(members), Form::Sealed(holder, Purpose::Store)) => {
             let sealed = grouped::members(members, holder, values, (settings, &plan.loaded))?;

@@ -7,6 +7,7 @@ use session_core::plans::TextPlan;
 use session_core::{Loaded, Protection, StatementError};
 use sql_plan::{Effects, Form, Output, Plan, Source, Translated};
 use sql_rewrite::mysql::bytes::in_hexadecimal;
+use sql_rewrite::mysql::calculated;
 use sql_rewrite::mysql::load::{Load, load};
 use sql_rewrite::mysql::shown::{Described, described};
 use sql_rewrite::mysql::statement::{effects_of_unread, may_name};
@@ -215,7 +216,10 @@ fn check_plan(
     loaded: &Loaded,
 ) -> Result<(), StatementError> {
     let is_known = |output: &Output| output.shown_as.is_none();
-    let fills = |source: &Source| !matches!(source, Source::Calculated(..));
+    let fills = |source: &Source| match source {
+        Source::Calculated(value, _) => calculated::is_sum(value),
+        _ => true,
+    };
     let holes = translated.holes.iter();
     let mut holes = holes.map(|hole| match hole.form {
         Form::Plain => matches!(

@@ -7,7 +7,7 @@ use semantics_mysql::{Given, bound, matched, stored_under};
 use sql_plan::{refuse, unsupported};
 use sqlstate::SqlState;
 
-use super::zone;
+use super::{calculated, zone};
 use crate::{
     Assignment, ColumnId, Expression, Form, Literal, Plan, ProtectedColumn, Purpose,
     ReadModifyWrite, Refusal, Schema, Source,
@@ -64,6 +64,12 @@ fn check_constant(
         Source::Parameter(_) | Source::Literal(Literal::Null) => return Ok(()),
         // What the proxy computes, and what the server has given.
         Source::Computed(_) | Source::Locator(_) => return Ok(()),
+        // It was looked at when it was found, and the session computes it.
+        Source::Calculated(value, _)
+            if matches!(purpose, Purpose::Match | Purpose::Bound) && calculated::is_sum(value) =>
+        {
+            return Ok(());
+        }
         // The session reads it before it sends the statement.
         Source::Literal(Literal::TransactionTime)
             if purpose == Purpose::Store && is_of_moments(column.logical) =>

@@ -8,17 +8,17 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use column_value::LogicalType;
 use sqlparser::ast::{
     AssignmentTarget, BinaryOperator as B, Expr, Ident, LimitClause, Query, SelectItem, SetExpr,
     Statement, TableFactor, Update, Value, visit_expressions,
 };
 
+use super::calculated::{self, is_exact};
 use crate::analysis::{Analysis, Constant, Scope, output_list, template};
 use crate::increment::{computed_holes, part_assignments, written_table};
 use crate::{
-    Assignment, BinaryOperator, ColumnId, Current, Effects, Expression, Form, Plan, Purpose,
-    ReadModifyWrite, Refusal, Schema, Source, Table, Translated, guard, walk,
+    Assignment, ColumnId, Current, Effects, Expression, Form, Plan, Purpose, ReadModifyWrite,
+    Refusal, Schema, Source, Table, Translated, guard, walk,
 };
 use sql_plan::{refuse, unsupported};
 
@@ -173,10 +173,6 @@ fn check_order(update: &Update, analysis: &Analysis) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn is_exact(logical: LogicalType) -> bool {
-    logical.is_whole() || matches!(logical, LogicalType::Numeric(Some(_)))
-}
-
 fn check_target(column: ColumnId, analysis: &Analysis) -> Result<(), Refusal> {
     match is_exact(analysis.column(column).logical) {
         true => Ok(()),
@@ -236,22 +232,14 @@ fn lower(
         if constant.cast.is_some() {
             return Err(unsupported("a cast in what is computed for an UPDATE"));
         }
-        if let Source::Parameter(number) = constant.source {
-            analysis.parameters.compute(number);
-        }
-        analysis.parameters.hide(&constant.source);
         let logical = analysis.column(target).logical;
-        analysis.parameters.note_type(&constant.source, logical);
+        calculated::note(&constant.source, logical, analysis);
         return Ok(Expression::Value(constant.source, logical));
     }
     match value {
         Expr::Nested(inner) => return lower(inner, (table, target), analysis, columns),
         Expr::BinaryOp { left, op, right } => {
-            let operator = match op {
-                B::Plus => BinaryOperator::Add,
-                B::Minus => BinaryOperator::Subtract,
-                _ => return Err(other_value()),
-            };
+            let operator = calculated::operator(op).ok_or_else(other_value)?;
             let left = lower(left, (table, target), analysis, columns)?;
             let right = lower(right, (table, target), analysis, columns)?;
             return Ok(Expression::Binary(

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use session_core::{Loaded, OpenedGroup, StatementError, wiped};
 use sql_plan::{
-    FilledColumn, FilledForm, FilledInsert, FilledTable, FinisherTables, Form, Hole, Source,
-    Translated,
+    FilledColumn, FilledForm, FilledInsert, FilledTable, FinisherTables, Hole, Translated,
 };
 use sql_rewrite::mysql::copies::TableCopy;
 use wire_mysql::execute::{Head, NO_CURSOR, write};
@@ -14,7 +13,7 @@ use wire_mysql::row::TextRow;
 use zeroize::Zeroizing;
 
 use super::super::fetching::Fetching;
-use super::super::fill::{self, Bound, Written, parameter};
+use super::super::fill::{self, Written};
 use super::super::settings::{Letters, Results, Settings};
 use super::super::statements::{ReadUnder, prepared_otherwise, tables_of};
 use super::super::values::Opened;
@@ -125,16 +124,7 @@ pub(super) fn filled(
     let values = bindings
         .values()
         .map_err(|_| StatementError::defect("values that were read cannot be read"))?;
-    match (&hole.source, hole.form) {
-        (Source::Parameter(number), Form::Plain) => {
-            fill::constant(&Bound::find(&values, *number)?).map(Written::Plain)
-        }
-        (Source::Parameter(number), Form::Sealed(column, purpose)) => {
-            let bound = Bound::find(&values, *number)?;
-            parameter(&bound, (column, purpose), settings, loaded).map(Written::Sealed)
-        }
-        _ => fill::literal(hole, loaded).map(Written::Sealed),
-    }
+    fill::written(hole, &values, (settings, loaded))
 }
 
 /// The statement that fetches the rows of a table.
