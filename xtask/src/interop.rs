@@ -20,8 +20,8 @@ pub const OF_POSTGRES: &str = "postgres-";
 /// A script's exit status if it cannot run here, as in automake; the script prints why.
 const SKIPPED: i32 = 77;
 
-/// Clients whose downloads, builds or runs take too long for every test; `cargo xtask interop --all`
-/// has them.
+/// Clients whose downloads, builds or runs take too long for every test; `cargo xtask interop
+/// --all` has them.
 const ON_DEMAND: &[&str] = &[
     "mysql-benchbase",
     "mysql-go-gorm",

@@ -25,8 +25,8 @@ pub struct Options {
     /// Look at the pages whose names hold this text alone.
     #[arg(long, value_name = "TEXT")]
     name: Option<String>,
-    /// Check accessibility and colours in one width each and take no pictures, as `cargo xtask test`
-    /// does.
+    /// Check accessibility and colours in one width each and take no pictures, as `cargo xtask
+    /// test` does.
     #[arg(long)]
     short: bool,
     /// Draw the picture of README.md anew, from committed results, instead.
@@ -195,8 +195,8 @@ impl Look<'_> {
 
     /// Checks the displayed page, and again when it is expanded. Layout and accessible names are
     /// the same in both schemes, so in the dark one only colours are checked. axe-core takes most
-    /// of the time: it checks a phone's page as it opens, and a desktop's expanded. In a short check
-    /// it checks accessibility in the first and colours in the second alone.
+    /// of the time: it checks a phone's page as it opens, and a desktop's expanded. In a short
+    /// check it checks accessibility in the first and colours in the second alone.
     fn ask_all(&mut self, place: &str, width: u32, scheme: Scheme) -> anyhow::Result<()> {
         let unfolded = format!("{place}, unfolded");
         let has_layout = scheme == Scheme::Light;

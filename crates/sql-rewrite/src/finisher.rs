@@ -133,8 +133,8 @@ struct Prepared {
 }
 
 impl Prepared {
-    /// Prepares a query. The rows of the target, a factor of its tree, are fetched for it alone, and
-    /// also located by these columns.
+    /// Prepares a query. The rows of the target, a factor of its tree, are fetched for it alone,
+    /// and also located by these columns.
     fn new(
         mut query: Query,
         target: Option<(*const TableFactor, Locators)>,

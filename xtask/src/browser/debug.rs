@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 
 use crate::command::run as run_command;
 
-/// The browser answers at once, or when a script has ended: on a busy machine, axe-core has taken more
-/// than a minute for a page.
+/// The browser answers at once, or when a script has ended: on a busy machine, axe-core has taken
+/// more than a minute for a page.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A connection to a Chromium's debug protocol.
