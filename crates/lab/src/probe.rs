@@ -91,6 +91,12 @@ impl Probe {
         (files > 0).then(|| looks.iter().any(|look| !look.found_in.is_empty()))
     }
 
+    /// Whether an engine that is said not to wait for the disk made a sync for each commit.
+    pub fn waits_unexpectedly(&self, profile: &Profile) -> bool {
+        let each = self.syncs_per_commit();
+        profile.durability != Durability::Full && each.is_some_and(|each| each >= 1.0)
+    }
+
     /// Observations that contradict the profile, as sentences.
     pub fn contradictions(&self, profile: &Profile) -> Vec<String> {
         let mut found = Vec::new();
@@ -103,7 +109,7 @@ impl Probe {
                     calls.total()
                 ));
             }
-            if !waits && each >= 1.0 {
+            if self.waits_unexpectedly(profile) {
                 found.push(format!(
                     "{name} is said not to wait for the disk, but {COMMITS} commits made {} syncs",
                     calls.total()
