@@ -16,10 +16,9 @@ use super::semi_joins::SemiJoin;
 use crate::analysis::Analysis;
 use crate::dialect::postgres::finisher;
 use crate::dialect::postgres::names::array_element;
-use united::{over, together};
-
 use crate::{ColumnId, Dialect, Output, OutputKind, Refusal, Schema, Table};
 use sql_plan::{Element, unsupported};
+use united::{over, together};
 
 /// The only column of a relation of which no column is used: its rows are counted.
 pub(super) const ROW: &str = "strongroom_row";

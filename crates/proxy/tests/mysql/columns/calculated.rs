@@ -7,7 +7,7 @@ use server_testkit::mysql::Brand;
 
 use super::differential::prepared;
 use super::inserted::same;
-use super::lab::{Lab, assert_bound_refused, assert_refused, finisher_of};
+use super::lab::{Lab, assert_bound_refused, assert_refused, finisher_of, text};
 
 const RULES: &str = "
 [keys]
@@ -49,10 +49,6 @@ fn labs(finishes: bool) -> impl Iterator<Item = Lab> {
 
 fn asking(condition: &str) -> String {
     format!("SELECT id FROM line WHERE {condition} ORDER BY id")
-}
-
-fn text(text: &str) -> Value {
-    Value::Bytes(text.as_bytes().to_vec())
 }
 
 #[test]

@@ -6,6 +6,7 @@ use server_testkit::mysql::Brand;
 use super::inserted::same;
 use super::lab::{
     Lab, assert_bound_refused, assert_refused, assert_same_code, assert_shown_alike, finisher_of,
+    on_each, text,
 };
 
 /// Tables, each with one mode.
@@ -47,8 +48,7 @@ fn start(brand: Brand, more: &str) -> Option<Lab> {
 }
 
 fn labs() -> impl Iterator<Item = Lab> {
-    let brands = [Brand::MariaDb, Brand::MySql].into_iter();
-    brands.filter_map(|brand| start(brand, ""))
+    on_each(|brand| start(brand, ""))
 }
 
 /// As they stand in a statement.
@@ -70,10 +70,6 @@ fn numbers() -> Vec<String> {
         "NULL".to_owned(),
         "1e3".to_owned(),
     ]
-}
-
-fn text(text: &str) -> Value {
-    Value::Bytes(text.as_bytes().to_vec())
 }
 
 #[test]

@@ -3,14 +3,10 @@
 use mysql::prelude::Queryable as _;
 use mysql::{Column, Conn, Params, Value};
 
-use super::lab::{Lab, both};
+use super::lab::{Lab, both, text};
 
 /// A statement with its parameters.
 type Statement = (&'static str, Vec<Value>);
-
-fn text(text: &str) -> Value {
-    Value::Bytes(text.as_bytes().to_vec())
-}
 
 /// Statements in their order.
 fn statements() -> Vec<Statement> {

@@ -9,7 +9,7 @@ use server_testkit::mysql::Brand;
 use super::by_finisher::compare;
 use super::canary::search;
 use super::differential::{as_text, prepared};
-use super::lab::{Lab, finisher_of};
+use super::lab::{Lab, finisher_of, text};
 use crate::mysql::setup::contain;
 
 const RULES: &str = "
@@ -36,10 +36,6 @@ const TABLES: [&str; 1] = [
 
 /// A statement with its parameters.
 type Statement = (&'static str, Vec<Value>);
-
-fn text(text: &str) -> Value {
-    Value::Bytes(text.as_bytes().to_vec())
-}
 
 fn filling() -> Vec<Statement> {
     vec![

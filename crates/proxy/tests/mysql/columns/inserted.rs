@@ -5,11 +5,7 @@ use mysql::Value;
 use mysql::prelude::Queryable as _;
 
 use super::differential::{as_text, prepared};
-use super::lab::{Lab, both};
-
-fn text(text: &str) -> Value {
-    Value::Bytes(text.as_bytes().to_vec())
-}
+use super::lab::{Lab, both, text};
 
 /// Sends a statement to protected and to plain tables, and compares what comes.
 pub fn same(lab: &mut Lab, statement: &str, values: Vec<Value>) {

@@ -4,11 +4,7 @@ use mysql::Value;
 use mysql::prelude::Queryable as _;
 
 use super::inserted::same;
-use super::lab::both;
-
-fn text(text: &str) -> Value {
-    Value::Bytes(text.as_bytes().to_vec())
-}
+use super::lab::{both, text};
 
 const PERSONS: &str = "SELECT id, name, number, small, born, paid, city FROM person ORDER BY id";
 const CARDS: &str = "SELECT * FROM card ORDER BY kind, person";

@@ -126,10 +126,18 @@ pub fn assert_same_code(lab: &mut Lab, text: &str) {
     assert_eq!(code(&mut lab.ours), code(&mut lab.theirs), "{text}");
 }
 
+/// A text as a parameter.
+pub fn text(text: &str) -> Value {
+    Value::Bytes(text.as_bytes().to_vec())
+}
+
+/// A lab on each server.
+pub fn on_each(start: impl Fn(Brand) -> Option<Lab>) -> impl Iterator<Item = Lab> {
+    [Brand::MariaDb, Brand::MySql].into_iter().filter_map(start)
+}
+
 pub fn both() -> impl Iterator<Item = Lab> {
-    [Brand::MariaDb, Brand::MySql]
-        .into_iter()
-        .filter_map(Lab::start)
+    on_each(Lab::start)
 }
 
 pub fn connect(port: u16, database: &str) -> Conn {

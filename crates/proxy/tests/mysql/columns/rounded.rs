@@ -3,10 +3,9 @@
 //! adds `4.550000190734863` to a decimal.
 
 use mysql::{Value, prelude::Queryable as _};
-use server_testkit::mysql::Brand;
 
 use super::inserted::same;
-use super::lab::{Lab, assert_shown_alike};
+use super::lab::{Lab, assert_shown_alike, on_each};
 
 const RULES: &str = "
 [keys]
@@ -42,8 +41,7 @@ const OTHERS: [&str; 8] = [
 ];
 
 fn labs() -> impl Iterator<Item = Lab> {
-    let brands = [Brand::MariaDb, Brand::MySql].into_iter();
-    brands.filter_map(|brand| Lab::with(brand, RULES, &TABLES))
+    on_each(|brand| Lab::with(brand, RULES, &TABLES))
 }
 
 #[test]

@@ -5,7 +5,7 @@ use mysql::{Conn, Value, prelude::Queryable as _};
 use server_testkit::mysql::Brand;
 
 use super::inserted::same;
-use super::lab::{Lab, assert_same_code, assert_shown_alike, finisher_of};
+use super::lab::{Lab, assert_same_code, assert_shown_alike, finisher_of, on_each};
 
 /// A type of whole numbers.
 struct Whole {
@@ -105,8 +105,7 @@ fn start(brand: Brand, more: &str) -> Option<Lab> {
 }
 
 fn labs() -> impl Iterator<Item = Lab> {
-    let brands = [Brand::MariaDb, Brand::MySql].into_iter();
-    brands.filter_map(|brand| start(brand, ""))
+    on_each(|brand| start(brand, ""))
 }
 
 fn number(number: i128) -> Value {

@@ -7,6 +7,7 @@ use server_testkit::mysql::Brand;
 use super::inserted::same;
 use super::lab::{
     Lab, assert_bound_refused, assert_refused, assert_same_code, assert_shown_alike, finisher_of,
+    on_each, text,
 };
 
 /// Tables, each with one mode.
@@ -56,12 +57,7 @@ fn start(brand: Brand, more: &str) -> Option<Lab> {
 }
 
 fn labs() -> impl Iterator<Item = Lab> {
-    let brands = [Brand::MariaDb, Brand::MySql].into_iter();
-    brands.filter_map(|brand| start(brand, ""))
-}
-
-fn text(text: &str) -> Value {
-    Value::Bytes(text.as_bytes().to_vec())
+    on_each(|brand| start(brand, ""))
 }
 
 #[test]
