@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use sql_plan::{Rules, RulesError};
+use sql_rewrite::mysql::shape::Shape;
 use sql_rewrite::{Dialect, Objects, Schema, SessionFacts};
 use sqlstate::SqlState;
 
@@ -79,6 +80,8 @@ pub struct Protection {
     /// Counts publications and invalidations of schemas, over all databases.
     changes: AtomicU64,
     plans: PlanCache,
+    /// Plans of texts without their constants. Without a statement: such texts share none.
+    shapes: PlanCache,
     counters: Counters,
     versions: AtomicU64,
     noted: Noted,
@@ -151,6 +154,7 @@ impl Protection {
             databases: Mutex::default(),
             changes: AtomicU64::new(0),
             plans: PlanCache::default(),
+            shapes: PlanCache::default(),
             counters: Counters::default(),
             versions: AtomicU64::new(1),
             noted: Noted::default(),
@@ -260,7 +264,7 @@ impl Protection {
 
     /// How many plans are cached.
     pub fn plans_cached(&self) -> u64 {
-        self.plans.count() as u64
+        (self.plans.count() + self.shapes.count()) as u64
     }
 
     /// The rules.
@@ -418,6 +422,7 @@ impl Protection {
         // Before the cache is cleared: adding a plan checks this flag with the cache locked.
         loaded.is_retired.store(true, Ordering::Release);
         self.plans.forget(loaded.version);
+        self.shapes.forget(loaded.version);
     }
 
     fn retire_all(&self, published: Option<Published>) {
@@ -490,9 +495,30 @@ impl Protection {
         {
             return Ok(plan);
         }
+        let shape = Shape::of(text, &loaded.schema);
+        let shared = shape
+            .as_ref()
+            .and_then(|shape| self.shapes.find(loaded.version, &shape.key));
+        if let (Some(shape), Some(shared)) = (&shape, &shared)
+            && let Some(filled) = shape.fill(&shared.planned, &loaded.schema)
+        {
+            return Ok(Arc::new(TextPlan::new(text, vec![filled], loaded)));
+        }
         let plan = self.plan_with(loaded, text, &Objects::default())?;
+        if let Some(shape) = shape.filter(|_| shared.is_none()) {
+            self.keep_shape(&shape, &plan);
+        }
         self.plans.keep(text, &plan);
         Ok(plan)
+    }
+
+    /// Keeps the plan that all texts of a shape share, or that they share none.
+    fn keep_shape(&self, shape: &Shape, plan: &TextPlan) {
+        let schema = &plan.loaded.schema;
+        let shared = sql_rewrite::plan(&shape.text, schema).ok();
+        let shared = shared.filter(|shared| shape.fits(shared, &plan.planned, schema));
+        let shared = TextPlan::new(&shape.text, shared.unwrap_or_default(), &plan.loaded);
+        self.shapes.keep(&shape.key, &Arc::new(shared));
     }
 
     /// The plan of a text that may name objects of its session, such as cursors. It is not cached.

@@ -5,6 +5,7 @@ mod canary;
 mod grouped;
 #[cfg(unix)]
 mod server;
+mod shapes;
 
 use sql_plan::Rules;
 use sql_rewrite::mysql::schema::{build, check_rules};

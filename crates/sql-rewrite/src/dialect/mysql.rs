@@ -32,6 +32,7 @@ mod relations;
 mod rowless;
 pub mod schema;
 pub mod several;
+pub mod shape;
 pub mod shown;
 pub mod statement;
 pub(crate) mod subset;
