@@ -102,7 +102,7 @@ fn a_text_has_the_plan_of_its_shape() {
         });
         counts.push(texts.map(|text| compare(&text, &schema)).sum::<usize>());
     }
-    assert!(counts.iter().all(|count| *count > 300), "{counts:?}");
+    assert!(counts.iter().all(|count| *count > 100), "{counts:?}");
 }
 
 #[test]
