@@ -26,6 +26,7 @@ mod refusals;
 mod rounded;
 mod sent_by_drivers;
 mod sessions;
+mod shapes;
 mod shown;
 mod sizes;
 mod times;
