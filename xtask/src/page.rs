@@ -29,7 +29,7 @@ pub struct Options {
     /// test` does.
     #[arg(long)]
     short: bool,
-    /// Draw the picture of README.md anew, from committed results, instead.
+    /// Draw the pictures of README.md anew, from committed results, instead.
     #[arg(long)]
     redraw: bool,
 }
@@ -47,14 +47,30 @@ const PICTURE_HEIGHT_MAX: u64 = 16_000;
 /// Maximum size of a page, bytes.
 const BYTES_MAX: u64 = 2_000_000;
 
-/// The picture in README.md, the run that it shows, and its window.
-const PICTURE: &str = "docs/images/report.png";
-const PICTURE_OF: &str = "speed";
+/// The width of the pictures in README.md.
 const PICTURE_WIDTH: u32 = 1360;
 
-/// The lower end of the picture: after the bars.
-const PICTURE_END: &str = "Math.ceil(document.querySelector('.ranking').getBoundingClientRect()\
-                           .bottom + scrollY) + 24";
+/// A picture in README.md.
+struct Picture {
+    path: &'static str,
+    /// The run that it shows.
+    run: &'static str,
+    /// What it ends with: the first such element of the page.
+    last: &'static str,
+}
+
+const PICTURES: [Picture; 2] = [
+    Picture {
+        path: "docs/images/report.png",
+        run: "speed",
+        last: ".ranking",
+    },
+    Picture {
+        path: "docs/images/tpcc.png",
+        run: "tpcc",
+        last: ".tiles",
+    },
+];
 
 /// The folder whose lock file has axe-core, which checks accessibility.
 const PROGRAMS: &str = "xtask/page";
@@ -71,16 +87,13 @@ pub fn run_slice() -> anyhow::Result<()> {
 pub fn run(options: &Options) -> anyhow::Result<()> {
     let folder = workspace::target_folder()?.join("page");
     let drawn = pages::draw(&folder, |name| match &options.name {
-        _ if options.redraw => name == PICTURE_OF,
+        _ if options.redraw => PICTURES.iter().any(|picture| name == picture.run),
         Some(text) => name.contains(text),
         None => true,
     })?;
     ensure!(!drawn.is_empty(), "no page has such a name");
     if options.redraw {
-        let mut view = View::open(&folder)?;
-        view.show(&drawn[0].file_name(), (PICTURE_WIDTH, 900), Scheme::Light)?;
-        let height = view.number(PICTURE_END)?;
-        return view.picture(Path::new(PICTURE), (PICTURE_WIDTH, height));
+        return redraw(&mut View::open(&folder)?, &drawn);
     }
     let looks = looks(&folder)?;
     let pictures = folder.join("pictures");
@@ -100,6 +113,22 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         [] => Ok(()),
         findings => bail!("what a reader would see go wrong:\n{}", findings.join("\n")),
     }
+}
+
+/// Draws the pictures of README.md.
+fn redraw(view: &mut View, drawn: &[Drawn]) -> anyhow::Result<()> {
+    for picture in PICTURES {
+        let page = drawn.iter().find(|page| page.name == picture.run);
+        let page = page.with_context(|| format!("docs/results has no {}", picture.run))?;
+        view.show(&page.file_name(), (PICTURE_WIDTH, 900), Scheme::Light)?;
+        let end = format!(
+            "Math.ceil(document.querySelector('{}').getBoundingClientRect().bottom + scrollY) + 24",
+            picture.last
+        );
+        let height = view.number(&end)?;
+        view.picture(Path::new(picture.path), (PICTURE_WIDTH, height))?;
+    }
+    Ok(())
 }
 
 /// Checks all pages, with as many browsers as there are processors; returns the findings.

@@ -2,7 +2,7 @@
 
 use column_value::ValueError;
 use session_postgres::copy::{Column, CopyError, Layout, Stream};
-use sql_plan::CopyFormat;
+use sql_plan::{CopyForced, CopyFormat};
 
 use crate::input::Input;
 
@@ -89,6 +89,7 @@ fn format(input: &mut Input<'_>) -> CopyFormat {
             header,
             quote,
             escape,
+            forced: CopyForced::default(),
         },
         _ => CopyFormat::Binary,
     }

@@ -57,7 +57,7 @@ pub(crate) struct Filled {
     pub(crate) name: String,
     pub(crate) seconds: String,
     pub(crate) database: String,
-    /// Size as a multiple of the reference's.
+    /// Size as a multiple of that of the engine without a proxy.
     pub(crate) growth: String,
     /// Whether a word of the rows was readable in the server's files at the end.
     pub(crate) readable: &'static str,
@@ -156,10 +156,13 @@ pub(crate) fn filled(comparison: &Comparison) -> Vec<Filled> {
         let cell = engine.cells.first()?;
         Some((cell.wall_s?, cell.tpcc.as_ref()?.database_bytes))
     };
-    let base = comparison.engines.first().and_then(size);
+    let base = |engine: &EngineSummary| match &engine.base {
+        Some(base) => comparison.engine(base).and_then(size),
+        None => size(engine),
+    };
     let filled = comparison.engines.iter().filter_map(|engine| {
         let (seconds, database_bytes) = size(engine)?;
-        let growth = base.map(|(_, base)| format!("{:.2} ×", database_bytes / base));
+        let growth = base(engine).map(|(_, base)| format!("{:.2} ×", database_bytes / base));
         Some(Filled {
             name: engine.profile.name.clone(),
             seconds: duration(Some(seconds)),
@@ -177,8 +180,8 @@ pub(crate) fn filled(comparison: &Comparison) -> Vec<Filled> {
 
 /// The contender in the headline: the one with all columns encrypted, or else the last.
 pub(crate) fn lead(comparison: &Comparison) -> Option<&EngineSummary> {
-    const ALL_COLUMNS: &str = "proxy-100";
-    let all = |engine: &&EngineSummary| engine.profile.name == ALL_COLUMNS;
+    const ALL_COLUMNS: &str = "-100";
+    let all = |engine: &&EngineSummary| engine.profile.name.ends_with(ALL_COLUMNS);
     let found = comparison.contenders().find(all);
     found.or_else(|| comparison.contenders().last())
 }

@@ -114,6 +114,65 @@ fn csv_goes_in_and_out() {
 
 /// Up to PostgreSQL 17 such a line is the end, for the server as for the proxy; later it is data.
 #[test]
+fn fields_of_csv_are_forced_as_the_server_does() {
+    let Some(setup) = start() else { return };
+    let mut client = setup.connect();
+    let plain = "CREATE TABLE plain (id integer PRIMARY KEY, name varchar(24) NOT NULL, remark \
+                 text, born date, credit numeric(8,2))";
+    client.batch_execute(plain).expect("made");
+    let stream: &[u8] = b"1,,\"\",\"\",1\n2,\"\",,,\n3,CANARYthree,r,2001-02-03,\"\"\n";
+    let into = "FROM STDIN WITH (FORMAT csv, FORCE_NOT_NULL (name), FORCE_NULL (born, remark, \
+                credit))";
+    let out = "(remark, name, id) TO STDOUT WITH (FORMAT csv, FORCE_QUOTE (name, id))";
+    let legacy = "FROM STDIN CSV FORCE NOT NULL name, remark";
+    let mut done = |table: &str| {
+        let taken = copy_in(&mut client, &format!("COPY {table} {into}"), &[stream]);
+        assert_eq!(taken.expect("copied"), 3);
+        let more: &[u8] = b"4,,,2001-02-03,5\n";
+        copy_in(&mut client, &format!("COPY {table} {legacy}"), &[more]).expect("copied");
+        copy_out(&mut client, &format!("COPY {table} {out}"))
+    };
+    let (ours, theirs) = (done("person"), done("plain"));
+    assert_eq!(
+        String::from_utf8_lossy(&ours),
+        String::from_utf8_lossy(&theirs)
+    );
+    assert_eq!(rows(&setup), setup.psql("SELECT * FROM plain ORDER BY id"));
+    for (options, code) in [
+        ("FORMAT csv, FORCE_NULL (nothing)", "42P10"),
+        ("FORMAT csv, FORCE_QUOTE (name)", "0A000"),
+        ("FORCE_NULL (name)", "0A000"),
+    ] {
+        let text = format!("COPY person FROM STDIN WITH ({options})");
+        let error = copy_in(&mut client, &text, &[]).expect_err(&text);
+        assert_eq!(error.code().map(SqlState::code), Some(code), "{text}");
+    }
+}
+
+#[test]
+fn rows_are_frozen_where_the_server_can() {
+    let Some(setup) = start() else { return };
+    let mut client = setup.connect();
+    let stream: &[u8] = b"1\tCANARYone\tremark\t\\N\t\\N\n";
+    let copy = "COPY person FROM STDIN WITH (FREEZE)";
+    let error = copy_in(&mut client, copy, &[stream]).expect_err("it was there before");
+    assert_eq!(
+        error.code(),
+        Some(&SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE)
+    );
+    client
+        .batch_execute("BEGIN; TRUNCATE person")
+        .expect("empty");
+    copy_in(&mut client, copy, &[stream]).expect("copied");
+    client.batch_execute("COMMIT").expect("committed");
+    assert_eq!(rows(&setup), "1|CANARYone|remark||\n");
+    let error = client.copy_out("COPY person TO STDOUT WITH (FREEZE)").err();
+    let error = error.expect("it is for rows that come");
+    assert_eq!(error.code(), Some(&SqlState::FEATURE_NOT_SUPPORTED));
+    setup.assert_unseen(&["CANARY"]);
+}
+
+#[test]
 fn a_line_of_backslash_and_dot_is_what_the_server_takes_it_for() {
     if !server_testkit::is_installed() {
         return;

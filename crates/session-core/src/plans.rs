@@ -1,6 +1,7 @@
 //! Plans of texts, and the cache of them.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sql_plan::{
@@ -11,10 +12,16 @@ use sql_rewrite::{Dialect, catalogue};
 
 use crate::loaded::Loaded;
 
-/// Limit of the cached texts together, in bytes. A plan takes a few times as much as its text.
+/// Limit of the cached texts together, in bytes, with [`CONSTANT_SIZE`] for each of their constants
+/// and parameters. A plan takes a few times as much.
 const TEXTS_SIZE_MAX: usize = 4 << 20;
+/// What a constant or parameter counts for: its plan has a hole and two pieces for it, however
+/// short it is.
+const CONSTANT_SIZE: usize = 32;
 /// Longer texts are rarely sent twice.
 const TEXT_SIZE_MAX: usize = 64 << 10;
+/// How many texts are noted that came once.
+const SIGHTS_MAX: usize = 16 << 10;
 
 /// One of the server's statements that a statement of the client becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -465,11 +472,12 @@ impl PlanCache {
 
 impl Generations {
     fn put(&mut self, version: u64, text: &str, plan: &Arc<TextPlan>) {
-        if self.young_size + text.len() > TEXTS_SIZE_MAX / 2 {
+        let size = size_of(text, plan);
+        if self.young_size + size > TEXTS_SIZE_MAX / 2 {
             self.old = std::mem::take(&mut self.young);
             self.young_size = 0;
         }
-        self.young_size += text.len();
+        self.young_size += size;
         let texts = self.young.entry(version).or_default();
         texts.insert(text.into(), Arc::clone(plan));
     }
@@ -477,7 +485,37 @@ impl Generations {
     fn forget(&mut self, version: u64) {
         self.old.remove(&version);
         let texts = self.young.remove(&version).unwrap_or_default();
-        let size: usize = texts.keys().map(|text| text.len()).sum();
+        let size: usize = texts.iter().map(|(text, plan)| size_of(text, plan)).sum();
         self.young_size = self.young_size.saturating_sub(size);
+    }
+}
+
+/// What a text counts for.
+fn size_of(text: &str, plan: &TextPlan) -> usize {
+    let holes = plan.planned.iter().map(|one| match &one.plan {
+        Plan::One(translated, _) => translated.holes.len(),
+        _ => 0,
+    });
+    text.len() + CONSTANT_SIZE * holes.sum::<usize>()
+}
+
+/// Which texts were seen before, roughly: a plan for all texts of a shape is made once a second one
+/// comes, since most shapes of a program that writes comments or lists of any length never do.
+#[derive(Debug, Default)]
+pub struct Sights {
+    seen: Mutex<HashSet<u64>>,
+    hashes: RandomState,
+}
+
+impl Sights {
+    /// Notes a text, and tells whether it was noted before. A hash that two share only makes a plan
+    /// come early.
+    pub fn is_again(&self, version: u64, text: &str) -> bool {
+        let hash = self.hashes.hash_one((version, text));
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.len() >= SIGHTS_MAX {
+            seen.clear();
+        }
+        !seen.insert(hash)
     }
 }

@@ -13,7 +13,7 @@ use sqlstate::SqlState;
 
 use crate::counters::{Counters, add};
 use crate::loaded::Loaded;
-use crate::plans::{PlanCache, TextPlan};
+use crate::plans::{PlanCache, Sights, TextPlan};
 use crate::sealing::{Root, Sealer};
 use crate::statement_error::StatementError;
 use crate::tokens::Weights;
@@ -82,6 +82,7 @@ pub struct Protection {
     plans: PlanCache,
     /// Plans of texts without their constants. Without a statement: such texts share none.
     shapes: PlanCache,
+    sights: Sights,
     counters: Counters,
     versions: AtomicU64,
     noted: Noted,
@@ -155,6 +156,7 @@ impl Protection {
             changes: AtomicU64::new(0),
             plans: PlanCache::default(),
             shapes: PlanCache::default(),
+            sights: Sights::default(),
             counters: Counters::default(),
             versions: AtomicU64::new(1),
             noted: Noted::default(),
@@ -505,7 +507,9 @@ impl Protection {
             return Ok(Arc::new(TextPlan::new(text, vec![filled], loaded)));
         }
         let plan = self.plan_with(loaded, text, &Objects::default())?;
-        if let Some(shape) = shape.filter(|_| shared.is_none()) {
+        if let Some(shape) = shape.filter(|_| shared.is_none())
+            && self.sights.is_again(loaded.version, &shape.key)
+        {
             self.keep_shape(&shape, &plan);
         }
         self.plans.keep(text, &plan);
@@ -515,9 +519,13 @@ impl Protection {
     /// Keeps the plan that all texts of a shape share, or that they share none.
     fn keep_shape(&self, shape: &Shape, plan: &TextPlan) {
         let schema = &plan.loaded.schema;
-        let shared = sql_rewrite::plan(&shape.text, schema).ok();
-        let shared = shared.filter(|shared| shape.fits(shared, &plan.planned, schema));
-        let shared = TextPlan::new(&shape.text, shared.unwrap_or_default(), &plan.loaded);
+        let mut shared = sql_rewrite::plan(&shape.text, schema).unwrap_or_default();
+        match shape.fits(&shared, &plan.planned, schema) {
+            None => return,
+            Some(true) => {}
+            Some(false) => shared.clear(),
+        }
+        let shared = TextPlan::new(&shape.text, shared, &plan.loaded);
         self.shapes.keep(&shape.key, &Arc::new(shared));
     }
 

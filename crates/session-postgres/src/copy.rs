@@ -119,13 +119,14 @@ impl Stream {
                 header,
                 quote,
                 escape,
+                forced,
             } => {
                 let marks = csv::Marks {
                     delimiter: one_byte(*delimiter)?,
                     quote: one_byte(*quote)?,
                     escape: one_byte(*escape)?,
                 };
-                Format::Csv(csv::Csv::new(marks, null, *header))
+                Format::Csv(csv::Csv::new(marks, null, *header, forced.clone()))
             }
             CopyFormat::Binary => Format::Binary(binary::Binary::default()),
         };

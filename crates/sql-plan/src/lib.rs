@@ -29,7 +29,7 @@ pub use finisher::{
     InsertForm, InsertedColumn, InsertedRows, MergeClause, Upsert,
 };
 pub use plan::{
-    Aggregate, Assignment, CopiedGroup, CopiedMember, Copy, CopyFormat, Current, Finish, GroupKey,
+    Aggregate, Assignment, CopiedGroup, CopiedMember, Copy, CopyForced, CopyFormat, Current, Finish, GroupKey,
     Plan, Planned, ReadModifyWrite, Sort,
 };
 pub use refusal::{Refusal, refuse, unsupported};

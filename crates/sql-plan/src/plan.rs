@@ -309,7 +309,20 @@ pub enum CopyFormat {
         quote: char,
         /// `ESCAPE`
         escape: char,
+        /// Fields that are read or written otherwise.
+        forced: CopyForced,
     },
     /// `FORMAT binary`
     Binary,
+}
+
+/// Fields of `COPY` in CSV that are read or written otherwise than others, by their places.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CopyForced {
+    /// `FORCE_QUOTE`: written in quotes if they are not NULL.
+    pub quote: Vec<usize>,
+    /// `FORCE_NOT_NULL`: never read as NULL.
+    pub not_null: Vec<usize>,
+    /// `FORCE_NULL`: read as NULL also if what stands for NULL is in quotes.
+    pub null: Vec<usize>,
 }

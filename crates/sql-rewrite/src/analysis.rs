@@ -48,7 +48,7 @@ pub(crate) use query::check_dialect;
 pub(crate) use query::expand_relation;
 pub(crate) use query::explicit_name;
 pub(crate) use query::is_default;
-pub(crate) use query::output_of;
+pub(crate) use query::{key_of, output_of};
 pub(crate) use scope::Gathered;
 pub(crate) use scope::OutColumn;
 pub(crate) use scope::Relation;

@@ -15,7 +15,9 @@ use crate::analysis::function::{check_sort_options, sort_keys};
 use crate::analysis::lower::{Lowering, Typed, balanced, has_aggregate};
 use crate::analysis::meeting::Meetings;
 use crate::analysis::template;
-use crate::analysis::{Analysis, Constant, OutColumn, Scope, expand_relation, output_of};
+use crate::analysis::{
+    Analysis, Constant, OutColumn, Scope, expand_relation, key_of, output_of,
+};
 use crate::dialect::postgres::calls;
 use crate::walk;
 use crate::{
@@ -143,7 +145,7 @@ impl Shape {
         for key in keys {
             let index = output_of(key, Some(&names), lowering.scope.dialect)
                 .and_then(|found| names.iter().position(|name| std::ptr::eq(name, found)));
-            let key = match (key, index) {
+            let key = match (key_of(key), index) {
                 (Expr::Value(_), Some(index)) => shape.items[index].1.clone(),
                 (Expr::Identifier(name), Some(index))
                     if lowering.scope.resolve(std::slice::from_ref(name)).is_err() =>

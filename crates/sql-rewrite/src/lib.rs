@@ -54,7 +54,7 @@ pub use verify::is_of_second_proof;
 
 use sql_plan::{
     Aggregate, AggregateFunction, Assignment, BinaryOperator, ColumnId, ColumnRule, CopiedGroup,
-    CopiedMember, Copy, CopyFormat, Current, Effects, Expression, FilledColumn, FilledForm,
+    CopiedMember, Copy, CopyForced, CopyFormat, Current, Effects, Expression, FilledColumn, FilledForm,
     FilledInsert, FilledTable, FilledWrite, Finish, FinisherMerge, FinisherQuery, FinisherTables,
     FinisherWrite, Form, GroupKey, Hole, InsertForm, InsertedColumn, InsertedRows, Literal,
     LockKey, LockedColumn, MergeClause, Mode, ObjectEffect, Output, OutputKind, ParameterType,

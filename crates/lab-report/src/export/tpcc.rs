@@ -88,7 +88,7 @@ fn tables_filled(comparison: &Comparison) -> String {
         "tables",
         "filled in",
         "database",
-        "against the first",
+        "over the base",
         "ORIGINAL in files",
     ];
     let mut table = Table::new(&head.map(str::to_owned));

@@ -133,6 +133,8 @@ pub const STATEMENTS: &[&str] = &[
     "SELECT id FROM account WHERE note LIKE $1 || '%' ORDER BY id ## CANARY f",
     "SELECT id FROM account WHERE note::text LIKE '%' || $1 || '%' ORDER BY id ## first",
     "SELECT id FROM account WHERE starts_with(note, $1) ORDER BY id ## CANARY",
+    "SELECT id FROM account WHERE note LIKE $1 ESCAPE '' ORDER BY id ## CANARY\\%",
+    "SELECT id FROM account WHERE note NOT LIKE 'CANARY f%' ESCAPE '' ORDER BY id",
     "SELECT id, split_part(note, ' ', 2) AS word FROM account WHERE note <> '' ORDER BY word, id",
     "SELECT id FROM account WHERE to_tsvector('simple', note) @@ plainto_tsquery('simple', \
      'second')",
@@ -140,6 +142,9 @@ pub const STATEMENTS: &[&str] = &[
     "SELECT id, format('%s (%s)', note, score) FROM account ORDER BY plain, id",
     "SELECT id, concat_ws('/', note, score, plain) FROM account ORDER BY plain, id",
     "SELECT initcap(note), length(trim(note)) FROM account ORDER BY plain, id",
+    // Pages by the last row of the one before.
+    "SELECT id, note FROM account WHERE (place, id) > ($1, $2) ORDER BY place, id LIMIT 2 ## 10 ## 1",
+    "SELECT id FROM account WHERE (note, score) < ('CANARY first', 6) ORDER BY id",
     // Numbers.
     "SELECT id, round(amount), trunc(amount, 1), amount % 3, abs(amount) FROM account ORDER BY \
      plain, id",

@@ -1,5 +1,7 @@
 //! `FORMAT csv`: fields in quotes where they would end otherwise.
 
+use sql_plan::CopyForced;
+
 use super::lines::{Lines, Stray};
 use super::{Convert, CopyError, RowState};
 
@@ -16,6 +18,7 @@ pub(super) struct Marks {
 pub(super) struct Csv {
     marks: Marks,
     null: Vec<u8>,
+    forced: CopyForced,
     /// The line at hand holds names.
     in_header: bool,
     state: QuoteState,
@@ -39,10 +42,11 @@ enum QuoteState {
 }
 
 impl Csv {
-    pub(super) fn new(marks: Marks, null: &str, has_header: bool) -> Self {
+    pub(super) fn new(marks: Marks, null: &str, has_header: bool, forced: CopyForced) -> Self {
         Self {
             marks,
             null: null.as_bytes().to_vec(),
+            forced,
             in_header: has_header,
             state: QuoteState::Unquoted,
             lines: Lines::default(),
@@ -183,7 +187,11 @@ impl Csv {
         convert: &mut Convert<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), CopyError> {
-        let is_null = !self.was_quoted && self.content == self.null;
+        let is_null = self.content == self.null
+            && match self.was_quoted {
+                true => self.forced.null.contains(&row.field),
+                false => !self.forced.not_null.contains(&row.field),
+            };
         self.was_quoted = false;
         let is_alone = row.layout.written() == 1;
         if self.in_header {
@@ -191,7 +199,13 @@ impl Csv {
                 if row.field > 0 {
                     out.push(self.marks.delimiter);
                 }
-                write(&self.content, self.marks, &self.null, is_alone, out);
+                write(
+                    &self.content,
+                    self.marks,
+                    (&self.null, is_alone),
+                    false,
+                    out,
+                );
             }
         } else {
             row.check_field()?;
@@ -204,7 +218,10 @@ impl Csv {
                 };
                 match content {
                     None => out.extend_from_slice(&self.null),
-                    Some(content) => write(content, self.marks, &self.null, is_alone, out),
+                    Some(content) => {
+                        let is_quoted = self.forced.quote.contains(&row.field);
+                        write(content, self.marks, (&self.null, is_alone), is_quoted, out);
+                    }
                 }
             }
         }
@@ -228,7 +245,7 @@ impl Csv {
         let mut in_header = std::mem::take(&mut self.in_header);
         let add = |content: Option<&[u8]>, out: &mut Vec<u8>| match content {
             None => out.extend_from_slice(&self.null),
-            Some(content) => write(content, self.marks, &self.null, false, out),
+            Some(content) => write(content, self.marks, (&self.null, false), false, out),
         };
         row.end_line(&mut in_header, convert, (self.marks.delimiter, add), out)?;
         self.has_begun = false;
@@ -249,7 +266,13 @@ fn error(row: &RowState, stray: Stray) -> CopyError {
 }
 
 /// Writes a field that is not NULL, as the server does.
-fn write(content: &[u8], marks: Marks, null: &[u8], is_alone: bool, out: &mut Vec<u8>) {
+fn write(
+    content: &[u8],
+    marks: Marks,
+    (null, is_alone): (&[u8], bool),
+    is_quoted: bool,
+    out: &mut Vec<u8>,
+) {
     let Marks {
         delimiter,
         quote,
@@ -257,7 +280,7 @@ fn write(content: &[u8], marks: Marks, null: &[u8], is_alone: bool, out: &mut Ve
     } = marks;
     let ends_it = |&byte: &u8| byte == delimiter || byte == quote || matches!(byte, b'\n' | b'\r');
     let is_marker = is_alone && content == b"\\.";
-    if content != null && !is_marker && !content.iter().any(ends_it) {
+    if !is_quoted && content != null && !is_marker && !content.iter().any(ends_it) {
         out.extend_from_slice(content);
         return;
     }

@@ -1,5 +1,6 @@
 //! Streams without a server: what is read, and that it does not matter where they are cut.
 
+use sql_plan::CopyForced;
 use sqlstate::SqlState;
 
 use super::*;
@@ -19,6 +20,7 @@ fn csv() -> CopyFormat {
         header: false,
         quote: '"',
         escape: '"',
+        forced: CopyForced::default(),
     }
 }
 
@@ -127,12 +129,59 @@ fn csv_fields_are_converted_without_quotes() {
         header: true,
         quote: '\'',
         escape: '\\',
+        forced: CopyForced::default(),
     };
     let stream = "a;'b\nc'\nNULL;'NULL'\n'it\\'s \\\\ \\n';NULL\n";
     assert_eq!(
         turned(&other, stream),
         "\nNULL;<NULL>\n'it\\'s \\\\ \\\\n';NULL\n"
     );
+}
+
+#[test]
+fn fields_are_null_and_quoted_where_options_force_it() {
+    let turned = |into_server: bool, forced: CopyForced, stream: &str| {
+        let format = CopyFormat::Csv {
+            delimiter: ',',
+            null: "n".to_owned(),
+            header: false,
+            quote: '"',
+            escape: '"',
+            forced,
+        };
+        let out = run(
+            &format,
+            layout(into_server),
+            &[stream.as_bytes()],
+            &mut between,
+        );
+        String::from_utf8(out.expect(stream)).expect("UTF-8")
+    };
+    let stream = "n,n\n\"n\",\"n\"\n";
+    let forced = CopyForced::default();
+    assert_eq!(turned(true, forced, stream), "n,n\n\"n\",<n>\n");
+    let forced = CopyForced {
+        not_null: vec![0, 1],
+        ..CopyForced::default()
+    };
+    assert_eq!(turned(true, forced, stream), "\"n\",<n>\n\"n\",<n>\n");
+    let forced = CopyForced {
+        null: vec![0, 1],
+        ..CopyForced::default()
+    };
+    assert_eq!(turned(true, forced, stream), "n,n\nn,n\n");
+    let forced = CopyForced {
+        not_null: vec![1],
+        null: vec![1],
+        ..CopyForced::default()
+    };
+    assert_eq!(turned(true, forced, stream), "n,<n>\n\"n\",n\n");
+    let forced = CopyForced {
+        quote: vec![0, 1],
+        ..CopyForced::default()
+    };
+    let stream = "1,x\nn,n\n";
+    assert_eq!(turned(false, forced, stream), "\"1\",\"<x>\"\nn,n\n");
 }
 
 /// As PostgreSQL 15 reads them, asked with NULL '', 'a' and 'x'.
@@ -187,6 +236,7 @@ fn a_header_of_the_server_goes_to_the_client() {
             null,
             quote,
             escape,
+            forced,
             ..
         } => CopyFormat::Csv {
             delimiter,
@@ -194,6 +244,7 @@ fn a_header_of_the_server_goes_to_the_client() {
             header: true,
             quote,
             escape,
+            forced,
         },
         other => other,
     };

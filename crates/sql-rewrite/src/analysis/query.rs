@@ -1,16 +1,16 @@
 //! `SELECT`, `VALUES`, set operations and their clauses.
 
 mod from;
+mod keys;
 mod projection;
 mod with;
 
 use sqlparser::ast::{
-    Distinct, Expr, Fetch, GroupByExpr, LimitClause, LockClause, OrderBy, Query, Select,
-    SelectFlavor, SetExpr, SetOperator, SetQuantifier, Statement, Value, Values,
+    Distinct, Expr, Fetch, LimitClause, LockClause, OrderBy, Query, Select, SelectFlavor, SetExpr,
+    SetOperator, SetQuantifier, Statement, Values,
 };
 use sqlstate::SqlState;
 
-use super::function::sort_keys;
 use super::scope::common_type;
 use super::{Analysis, Clear, Constant, OutColumn, Scope, template};
 use crate::analysis::joinable::joinable;
@@ -24,6 +24,7 @@ use sql_plan::{refuse, unsupported};
 pub(crate) use from::{
     FromContext, check_relation_name, check_simple_alias, explicit_name, make_explicit,
 };
+pub(crate) use keys::{key_of, output_of};
 pub(crate) use projection::expand_relation;
 
 /// Columns that a query returns; None: their number is not known, and none is sealed.
@@ -402,133 +403,6 @@ impl Analysis<'_> {
         let order_by = (order_by, context.order_is_free);
         self.order(order_by, &scope, outputs.as_deref())?;
         Ok(outputs)
-    }
-
-    /// `ORDER BY`; one that is free is left out where the server cannot sort.
-    fn order(
-        &mut self,
-        (order_by, is_free): (&mut Option<OrderBy>, bool),
-        scope: &Scope,
-        outputs: Option<&[OutColumn]>,
-    ) -> Result<(), Refusal> {
-        let Some(keys) = order_by else { return Ok(()) };
-        if !is_free {
-            return self.sort(keys, scope, outputs);
-        }
-        let before = self.clone();
-        if self.sort(keys, scope, outputs).is_err() {
-            *self = before;
-            *order_by = None;
-        }
-        Ok(())
-    }
-
-    fn sort(
-        &mut self,
-        order_by: &mut OrderBy,
-        scope: &Scope,
-        outputs: Option<&[OutColumn]>,
-    ) -> Result<(), Refusal> {
-        for key in sort_keys(order_by)? {
-            match output_of(&key.expr, outputs, self.dialect()) {
-                Some(output) => {
-                    super::function::check_sort_options(&key.options)?;
-                    refuse_gathered([output], self.schema)?;
-                    if let Some(column) = output.sealed {
-                        self.sort_by(column, "ORDER BY")?;
-                    }
-                }
-                None => self.sort_key(key, scope)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn group_by(
-        &mut self,
-        group_by: &mut GroupByExpr,
-        scope: &Scope,
-        outputs: Option<&[OutColumn]>,
-    ) -> Result<(), Refusal> {
-        match group_by {
-            GroupByExpr::Expressions(keys, modifiers) if modifiers.is_empty() => keys
-                .iter_mut()
-                .try_for_each(|key| self.group_key(key, scope, outputs, "GROUP BY")),
-            _ => Err(unsupported("GROUP BY ALL or with a modifier")),
-        }
-    }
-
-    /// A name means a column of the relations before it means one of the outputs (unlike in
-    /// `ORDER BY`), except in `DISTINCT ON`; both are checked.
-    fn group_key(
-        &mut self,
-        key: &mut Expr,
-        scope: &Scope,
-        outputs: Option<&[OutColumn]>,
-        operation: &str,
-    ) -> Result<(), Refusal> {
-        let output = output_of(key, outputs, self.dialect());
-        refuse_gathered(output, self.schema)?;
-        if let Some(column) = output.and_then(|output| output.sealed) {
-            self.group(column, operation)?;
-        }
-        let named = output_of(key, outputs, self.dialect()).is_some();
-        let is_number = matches!(key, Expr::Value(_));
-        if named && is_number {
-            return Ok(());
-        }
-        match self.value(key, scope) {
-            Ok(Some(column)) => self.group(column, operation),
-            Ok(None) => Ok(()),
-            Err(refusal) if named && refusal.sqlstate == SqlState::UNDEFINED_COLUMN => Ok(()),
-            Err(refusal) => Err(refusal),
-        }
-    }
-
-    /// `ORDER BY` after a set operation or `VALUES` can only name outputs.
-    fn order_outputs(
-        &mut self,
-        order_by: &mut OrderBy,
-        outputs: Option<&[OutColumn]>,
-    ) -> Result<(), Refusal> {
-        for key in sort_keys(order_by)? {
-            super::function::check_sort_options(&key.options)?;
-            match output_of(&key.expr, outputs, self.dialect()) {
-                Some(output) => {
-                    if let Some(column) = output.sealed {
-                        self.sort_by(column, "ORDER BY")?;
-                    }
-                }
-                None if outputs.is_none() => {}
-                None => return Err(unsupported("ORDER BY an expression behind a set operation")),
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The output that a key of `ORDER BY` means: its index, or its name.
-pub(crate) fn output_of<'o>(
-    key: &Expr,
-    outputs: Option<&'o [OutColumn]>,
-    dialect: Dialect,
-) -> Option<&'o OutColumn> {
-    let outputs = outputs?;
-    match key {
-        Expr::Value(value) => match &value.value {
-            Value::Number(digits, false) => {
-                let number: usize = digits.parse().ok()?;
-                outputs.get(number.checked_sub(1)?)
-            }
-            _ => None,
-        },
-        Expr::Identifier(name) => {
-            let name = dialect.fold(name);
-            outputs
-                .iter()
-                .find(|output| output.name.as_deref() == Some(&name))
-        }
-        _ => None,
     }
 }
 

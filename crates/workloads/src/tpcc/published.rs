@@ -55,7 +55,7 @@ pub const FIGURES: [Figures; 4] = [
 /// The published 20 % start with keys and identifiers, so engines with another choice of 20 %, such
 /// as `proxy-20-sensitive`, have no figure.
 fn share(engine: &str) -> Option<u32> {
-    let families = ["proxy-", "in-process-"];
+    let families = ["proxy-", "in-process-", "mariadb-", "mysql-"];
     let share = families
         .iter()
         .find_map(|family| engine.strip_prefix(family))?;
@@ -98,10 +98,14 @@ mod tests {
                 );
             }
         }
-        assert_eq!(figure("in-process-50", 8), figure("proxy-50", 8));
+        for name in ["in-process-50", "mariadb-50", "mysql-50"] {
+            assert_eq!(figure(name, 8), figure("proxy-50", 8), "{name}");
+        }
         assert_eq!(figure("proxy", 8), None);
         assert_eq!(figure("in-process", 8), None);
         assert_eq!(figure("postgres", 8), None);
+        assert_eq!(figure("mysql-proxy", 8), None);
+        assert_eq!(figure("mysql-100-compact", 8), None);
         assert_eq!(figure("proxy-20", 9), None);
         assert_eq!(figure("proxy-20-sensitive", 8), None);
         assert_eq!(figure("in-process-20-sensitive", 8), None);

@@ -35,6 +35,10 @@ fn what_is_not_proved_safe_is_refused() {
             "SELECT * FROM person WHERE number > 1",
             "SELECT * FROM person ORDER BY name",
             "SELECT * FROM person ORDER BY number, city",
+            // The place of an output, as `1` is.
+            "SELECT number, id FROM person ORDER BY (1), id",
+            "SELECT number, id FROM person ORDER BY +1, id",
+            "SELECT name, COUNT(*) AS c FROM person GROUP BY (1)",
             "SELECT MAX(name) FROM person",
             "SELECT AVG(number) AS a FROM person",
             "SELECT SUM(number) AS s, MAX(id) AS m FROM person",

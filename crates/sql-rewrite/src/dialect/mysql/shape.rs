@@ -11,8 +11,11 @@
 //!    Elsewhere a number may be the place of a column, and a text a name.
 //! 2. A plan is shared only where it was seen to be right ([`Shape::fits`]): filled with the
 //!    constants of the first text it is the plan of that text.
-//! 3. Where a text that is sealed also stands in the statement in clear, the statement is planned
-//!    by itself: the verifier tells the two apart by their values.
+//! 3. Where a text that is sealed also stands in the statement in clear, or sealed values are
+//!    computed, the statement is planned by itself: the verifier tells the two apart by their
+//!    values.
+//!
+//! A filled plan is not verified a second time, so this file is a part of what the proof rests on.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -31,6 +34,9 @@ pub const SIZE_MAX: usize = 64 << 10;
 const STATEMENTS: [&str; 5] = ["select", "insert", "replace", "update", "delete"];
 /// Operators behind which a constant is a value.
 const BEFORE: [&str; 7] = ["=", "<", ">", "<=", ">=", "<>", "!="];
+/// The database of the server's own tables. Texts that name it have plans that depend on the names
+/// in their constants.
+const INFORMATION: &str = "information_schema";
 /// Words that may follow such a constant. Behind others it may be a part of something else.
 const BEHIND: [&str; 9] = [
     "and", "for", "group", "having", "limit", "lock", "or", "order", "where",
@@ -77,7 +83,14 @@ impl Shape {
         let has_parameters = found
             .iter()
             .any(|one| matches!(one.kind, Kind::Parameter | Kind::Hole(_)));
-        if !STATEMENTS.contains(&first.value.as_str()) || !is_single || has_parameters {
+        let asks_server = found
+            .iter()
+            .any(|one| one.value.eq_ignore_ascii_case(INFORMATION));
+        if !STATEMENTS.contains(&first.value.as_str())
+            || !is_single
+            || has_parameters
+            || asks_server
+        {
             return None;
         }
         Self::without(text, &found, own)
@@ -118,13 +131,20 @@ impl Shape {
         (!shape.constants.is_empty()).then_some(shape)
     }
 
-    /// Whether the plan of the shape, filled, is that of the text itself.
-    pub fn fits(&self, shared: &[Planned], own: &[Planned], schema: &Schema) -> bool {
-        let ([_], [own]) = (shared, own) else {
-            return false;
+    /// Whether the plan of the shape, filled, is that of the text itself. None: it cannot be filled
+    /// with these constants, which says nothing of others.
+    pub fn fits(&self, shared: &[Planned], own: &[Planned], schema: &Schema) -> Option<bool> {
+        let [Planned { plan, .. }] = shared else {
+            return Some(false);
         };
-        self.fill(shared, schema)
-            .is_some_and(|filled| filled.plan == own.plan)
+        let Plan::One(translated, _) = plan else {
+            return Some(false);
+        };
+        if translated.locks.is_some() {
+            return Some(false);
+        }
+        let filled = self.fill(shared, schema)?;
+        Some(own.len() == 1 && own[0].plan == filled.plan)
     }
 
     /// The plan of a text by that of its shape. None: it has to be planned by itself.
@@ -190,8 +210,7 @@ impl Shape {
         })
     }
 
-    /// A source with constants in the places of their parameters. None: something is computed from
-    /// one.
+    /// A source with constants in the places of their parameters. None: it is computed.
     fn source(&self, shared: &Source) -> Option<Source> {
         Some(match shared {
             Source::Parameter(own) => Source::Literal(self.constants.get(*own)?.literal.clone()),
@@ -199,7 +218,8 @@ impl Shape {
                 let members = members.iter().map(|own| self.source(own));
                 Source::Members(members.collect::<Option<_>>()?)
             }
-            other => return other.parameters().is_empty().then(|| other.clone()),
+            Source::Literal(_) => shared.clone(),
+            Source::Calculated(..) | Source::Computed(_) | Source::Locator(_) => return None,
         })
     }
 
@@ -297,11 +317,20 @@ fn number_of(digits: &str, is_negative: bool) -> Option<Constant> {
     })
 }
 
+/// A list of values in parentheses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum List {
+    /// Behind `IN`.
+    Members,
+    /// Behind `VALUES`, and behind another row there.
+    Row,
+}
+
 /// Which parentheses hold lists of values.
 #[derive(Default)]
 struct Lists {
-    /// Of those that are open: whether they do.
-    open: Vec<bool>,
+    /// Of those that are open: the list that they hold.
+    open: Vec<Option<List>>,
     /// Whether a row of values has ended, so that another one may follow.
     has_row: bool,
 }
@@ -312,17 +341,18 @@ impl Lists {
         let lexeme = &found[index];
         if is(lexeme, "(") {
             let before = index.checked_sub(1).map(|at| &found[at]);
-            let begins = before.is_some_and(|one| match one.kind {
-                Kind::Word => ["in", "value", "values"].contains(&one.value.as_str()),
-                _ => self.has_row && is(one, ","),
+            let list = before.and_then(|one| match (one.kind, one.value.as_str()) {
+                (Kind::Word, "in") => Some(List::Members),
+                (Kind::Word, "value" | "values") => Some(List::Row),
+                _ => (self.has_row && is(one, ",")).then_some(List::Row),
             });
-            self.open.push(begins);
+            self.open.push(list);
             self.has_row = false;
         } else if is(lexeme, ")") {
-            self.has_row = self.open.pop() == Some(true);
+            self.has_row = self.open.pop() == Some(Some(List::Row));
         } else if !is(lexeme, ",") {
             self.has_row = false;
         }
-        self.open.last() == Some(&true)
+        self.open.last().is_some_and(Option::is_some)
     }
 }

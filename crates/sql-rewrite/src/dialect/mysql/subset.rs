@@ -131,11 +131,31 @@ fn of_order(order_by: &OrderBy) -> Checked {
                 return form("ORDER BY of this form");
             };
             match options.nulls_first {
-                None => of_value(expr),
+                None => of_key(expr),
                 Some(_) => form("NULLS FIRST or NULLS LAST"),
             }
         }),
         _ => form("ORDER BY of this form"),
+    }
+}
+
+/// A key of `ORDER BY` or `GROUP BY`. The servers' grammars drop parentheses and a plus, so that
+/// behind them a number may be the place of an output.
+fn of_key(key: &Expr) -> Checked {
+    let mut inner = key;
+    while let Expr::Nested(next)
+    | Expr::UnaryOp {
+        op: UnaryOperator::Plus | UnaryOperator::Minus,
+        expr: next,
+    } = inner
+    {
+        inner = next;
+    }
+    match (key, inner) {
+        (Expr::Nested(_) | Expr::UnaryOp { .. }, Expr::Value(_)) => {
+            form("ORDER BY or GROUP BY of a constant in parentheses or with a sign")
+        }
+        _ => of_value(key),
     }
 }
 
@@ -177,7 +197,7 @@ fn of_select(select: &Select) -> Checked {
     select.selection.iter().try_for_each(of_value)?;
     match &select.group_by {
         GroupByExpr::Expressions(keys, modifiers) if modifiers.is_empty() => {
-            keys.iter().try_for_each(of_value)?;
+            keys.iter().try_for_each(of_key)?;
             check_groups(select, keys)?;
         }
         _ => return form("GROUP BY of this form"),

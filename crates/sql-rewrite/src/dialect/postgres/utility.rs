@@ -2,15 +2,12 @@
 //! `VACUUM`, `LOCK`, `COPY`, `EXPLAIN`, `PREPARE`, `DECLARE`.
 
 mod copied;
+mod copy_options;
 mod explain;
 
-use std::fmt::Write as _;
 use std::ops::Range;
 
-use sqlparser::ast::{
-    CopyLegacyCsvOption, CopyLegacyOption, CopyOption, CopySource, CopyTarget, DescribeAlias,
-    Ident, Query, Statement,
-};
+use sqlparser::ast::{CopySource, CopyTarget, DescribeAlias, Ident, Query, Statement};
 use sqlstate::SqlState;
 
 use crate::analysis::template;
@@ -19,9 +16,10 @@ use crate::dialect::lexeme::{Lexeme, Part, words};
 use crate::dialect::postgres::names::{folded, quoted, split};
 use crate::dialect::postgres::{ddl, effects, objects};
 use crate::{
-    ColumnId, CopiedMember, Copy, CopyFormat, Effects, Form, Literal, OutputKind, Piece, Plan,
-    Purpose, Refusal, Schema, Source, Table, Template,
+    ColumnId, CopiedMember, Copy, Effects, Form, Literal, OutputKind, Piece, Plan, Purpose,
+    Refusal, Schema, Source, Table, Template,
 };
+use copy_options::Options;
 use sql_plan::{refuse, unsupported};
 
 /// Plans a statement within another, as that of `EXPLAIN`.
@@ -186,7 +184,7 @@ fn copy(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
             columns,
         } => (table_name, columns),
         CopySource::Query(query) => {
-            return copy_query(query, format(options, legacy_options)?, schema);
+            return copy_query(query, Options::read(options, legacy_options)?, schema);
         }
     };
     let (schema_name, name) = split(table_name).ok_or_else(|| unsupported("a computed name"))?;
@@ -197,25 +195,20 @@ fn copy(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
     let indices = indices(table, columns)?;
     if !into_server && schema.has_groups(table) {
         let query = copied::query_of(table, &indices, schema)?;
-        return copy_query(&query, format(options, legacy_options)?, schema);
+        return copy_query(&query, Options::read(options, legacy_options)?, schema);
     }
     let added = match into_server {
         true => left_out(&analysis, table, &indices),
         false => Vec::new(),
     };
-    let format = format(options, legacy_options)?;
+    let options = Options::read(options, legacy_options)?;
     let groups = copied::groups(table, &indices, &analysis)?;
-    Ok(copy_of(
-        table,
-        (&indices, added, groups),
-        into_server,
-        format,
-    ))
+    copy_of(table, (&indices, added, groups), into_server, options)
 }
 
 /// `COPY (query) TO STDOUT`, of a query that the server can do alone. `COPY` has no parameters:
 /// sealed constants are written into its text.
-fn copy_query(query: &Query, format: CopyFormat, schema: &Schema) -> Result<Plan, Refusal> {
+fn copy_query(query: &Query, options: Options, schema: &Schema) -> Result<Plan, Refusal> {
     let (analysis, (query, outputs)) = Analysis::run(schema, |analysis| {
         let mut query = query.clone();
         let outputs = analysis.query(&mut query, None, None)?;
@@ -250,20 +243,19 @@ fn copy_query(query: &Query, format: CopyFormat, schema: &Schema) -> Result<Plan
     let body = template::of(&mut Statement::Query(Box::new(query)), schema.dialect)?;
     let mut pieces = vec![Piece::Text("COPY (".to_owned())];
     pieces.extend(body.pieces);
-    let mut end = ") TO STDOUT WITH (".to_owned();
-    write_format(&mut end, &format);
-    end.push(')');
-    pieces.push(Piece::Text(end));
+    let columns: Vec<String> = outputs
+        .iter()
+        .map(|column| column.name.clone().unwrap_or_default())
+        .collect();
+    let (format, options) = options.of_fields(&columns, false)?;
+    pieces.push(Piece::Text(format!(") TO STDOUT WITH ({options})")));
     let field = |column: &OutColumn| column.sealed.map_or(OutputKind::Plain, OutputKind::Sealed);
     Ok(Plan::Copy(Box::new(Copy {
         template: Template { pieces },
         holes: analysis.holes,
         into_server: false,
         table: Default::default(),
-        columns: outputs
-            .iter()
-            .map(|column| column.name.clone().unwrap_or_default())
-            .collect(),
+        columns,
         fields: outputs.iter().map(field).collect(),
         format,
         added: Vec::new(),
@@ -279,8 +271,13 @@ fn copy_of(
     table: &Table,
     (indices, added, groups): (&[usize], Vec<LeftOut>, Vec<copied::Written>),
     into_server: bool,
-    format: CopyFormat,
-) -> Plan {
+    options: Options,
+) -> Result<Plan, Refusal> {
+    let columns: Vec<String> = indices
+        .iter()
+        .map(|index| table.columns[*index].name.clone())
+        .collect();
+    let (format, options) = options.of_fields(&columns, into_server)?;
     let in_group = |place: usize| {
         let mut members = groups.iter().flat_map(|own| &own.group.members);
         members.any(|own| *own == CopiedMember::Field(place))
@@ -293,8 +290,8 @@ fn copy_of(
     let sent = sent.chain(groups.iter().map(|own| &own.holder));
     let sent = sent.chain(groups.iter().filter_map(|own| own.last.as_ref()));
     let names = sent.map(|index| quoted(&table.columns[*index].name).to_string());
-    let mut text = format!(
-        "COPY {}.{} ({}) {} WITH (",
+    let text = format!(
+        "COPY {}.{} ({}) {} WITH ({options})",
         quoted(&table.schema),
         quoted(&table.name),
         names.collect::<Vec<_>>().join(", "),
@@ -304,25 +301,20 @@ fn copy_of(
             "TO STDOUT"
         },
     );
-    write_format(&mut text, &format);
-    text.push(')');
     let fields = indices
         .iter()
         .map(|index| match table.columns[*index].protected {
             Some(column) => OutputKind::Sealed(column),
             None => OutputKind::Plain,
         });
-    Plan::Copy(Box::new(Copy {
+    Ok(Plan::Copy(Box::new(Copy {
         template: Template {
             pieces: vec![Piece::Text(text)],
         },
         holes: Vec::new(),
         into_server,
         table: (table.schema.clone(), table.name.clone()),
-        columns: indices
-            .iter()
-            .map(|index| table.columns[*index].name.clone())
-            .collect(),
+        columns,
         fields: fields.collect(),
         format,
         added: added.into_iter().map(|(_, id, own)| (id, own)).collect(),
@@ -332,7 +324,7 @@ fn copy_of(
             forgets_locks: into_server && table.has_triggers,
             ..Effects::default()
         },
-    }))
+    })))
 }
 
 fn indices(table: &Table, columns: &[Ident]) -> Result<Vec<usize>, Refusal> {
@@ -374,126 +366,4 @@ fn left_out(analysis: &Analysis, table: &Table, indices: &[usize]) -> Vec<LeftOu
         (default != Literal::Null).then_some((index, id, default))
     });
     with_default.collect()
-}
-
-/// Options as they were given.
-#[derive(Default)]
-struct Given {
-    csv: bool,
-    binary: bool,
-    delimiter: Option<char>,
-    null: Option<String>,
-    header: bool,
-    quote: Option<char>,
-    escape: Option<char>,
-}
-
-fn format(options: &[CopyOption], legacy: &[CopyLegacyOption]) -> Result<CopyFormat, Refusal> {
-    let mut given = Given::default();
-    for option in options {
-        match option {
-            CopyOption::Format(name) => match folded(name).as_str() {
-                "text" => {}
-                "csv" => given.csv = true,
-                "binary" => given.binary = true,
-                _ => return Err(unsupported("a format of COPY")),
-            },
-            CopyOption::Delimiter(delimiter) => given.delimiter = Some(*delimiter),
-            CopyOption::Null(null) => given.null = Some(null.clone()),
-            CopyOption::Header(header) => given.header = *header,
-            CopyOption::Quote(quote) => given.quote = Some(*quote),
-            CopyOption::Escape(escape) => given.escape = Some(*escape),
-            CopyOption::Encoding(name) if is_utf8(name) => {}
-            CopyOption::Freeze(_)
-            | CopyOption::ForceQuote(_)
-            | CopyOption::ForceNotNull(_)
-            | CopyOption::ForceNull(_)
-            | CopyOption::Encoding(_) => return Err(unsupported("an option of this COPY")),
-        }
-    }
-    for option in legacy {
-        match option {
-            CopyLegacyOption::Binary => given.binary = true,
-            CopyLegacyOption::Delimiter(delimiter) => given.delimiter = Some(*delimiter),
-            CopyLegacyOption::Null(null) => given.null = Some(null.clone()),
-            CopyLegacyOption::Header => given.header = true,
-            CopyLegacyOption::Csv(options) => {
-                given.csv = true;
-                for option in options {
-                    match option {
-                        CopyLegacyCsvOption::Header => given.header = true,
-                        CopyLegacyCsvOption::Quote(quote) => given.quote = Some(*quote),
-                        CopyLegacyCsvOption::Escape(escape) => given.escape = Some(*escape),
-                        CopyLegacyCsvOption::ForceQuote(_)
-                        | CopyLegacyCsvOption::ForceNotNull(_) => {
-                            return Err(unsupported("an option of this COPY"));
-                        }
-                    }
-                }
-            }
-            _ => return Err(unsupported("an option of this COPY")),
-        }
-    }
-    let backslash_n = || "\\N".to_owned();
-    Ok(match (given.binary, given.csv) {
-        (true, true) => return Err(unsupported("COPY in two formats")),
-        (true, false) => CopyFormat::Binary,
-        (false, true) => CopyFormat::Csv {
-            delimiter: given.delimiter.unwrap_or(','),
-            null: given.null.unwrap_or_default(),
-            header: given.header,
-            quote: given.quote.unwrap_or('"'),
-            escape: given.escape.or(given.quote).unwrap_or('"'),
-        },
-        (false, false) => CopyFormat::Text {
-            delimiter: given.delimiter.unwrap_or('\t'),
-            null: given.null.unwrap_or_else(backslash_n),
-            header: given.header,
-        },
-    })
-}
-
-fn is_utf8(name: &str) -> bool {
-    matches!(
-        name.to_ascii_lowercase().as_str(),
-        "utf8" | "utf-8" | "unicode"
-    )
-}
-
-fn write_format(text: &mut String, format: &CopyFormat) {
-    let constant = |value: &str| format!("'{}'", value.replace('\'', "''"));
-    let option = |text: &mut String, name: &str, value: &str| {
-        write!(text, ", {name} {}", constant(value)).expect("a String takes all");
-    };
-    match format {
-        CopyFormat::Binary => text.push_str("FORMAT binary"),
-        CopyFormat::Text {
-            delimiter,
-            null,
-            header,
-        } => {
-            text.push_str("FORMAT text");
-            option(text, "DELIMITER", &delimiter.to_string());
-            option(text, "NULL", null);
-            if *header {
-                text.push_str(", HEADER true");
-            }
-        }
-        CopyFormat::Csv {
-            delimiter,
-            null,
-            header,
-            quote,
-            escape,
-        } => {
-            text.push_str("FORMAT csv");
-            option(text, "DELIMITER", &delimiter.to_string());
-            option(text, "NULL", null);
-            option(text, "QUOTE", &quote.to_string());
-            option(text, "ESCAPE", &escape.to_string());
-            if *header {
-                text.push_str(", HEADER true");
-            }
-        }
-    }
 }
