@@ -285,3 +285,144 @@ fn negative_zero_is_zero() {
     let error = answer(&mut client, twice).expect_err("0 and -0");
     assert_eq!(error.code(), Some(&SqlState::UNIQUE_VIOLATION));
 }
+
+/// The second row of those that are found by 0.1.
+const TENTH: &str = "INSERT INTO event (id, count, near, price, born) VALUES (4, 5, 0.1, 6, \
+                     '2024-03-01')";
+
+fn with_tenth() -> Option<(Setup, Client)> {
+    let (setup, mut client) = start()?;
+    for text in [TENTH.to_owned(), TENTH.replace("event", "plain")] {
+        client.batch_execute(&text).expect("a row");
+    }
+    Some((setup, client))
+}
+
+#[test]
+fn parameters_are_cast_from_the_type_that_is_declared() {
+    let Some((_setup, mut client)) = with_tenth() else {
+        return;
+    };
+    let moment = ("2024-03-01 08:30", Type::TIMESTAMP);
+    for (sql, (value, declared)) in [
+        ("SELECT id FROM event WHERE born = $1::date", moment.clone()),
+        (
+            "SELECT $1::date AS d, name || 'x' AS n FROM event ORDER BY id",
+            moment,
+        ),
+        (
+            "SELECT id FROM event WHERE count = $1::int",
+            ("4.7", Type::NUMERIC),
+        ),
+        (
+            "SELECT id FROM event WHERE count = $1::int",
+            ("5", Type::INT2),
+        ),
+        (
+            "SELECT id FROM event WHERE count = $1::int",
+            ("5", Type::INT8),
+        ),
+        (
+            "SELECT id FROM event WHERE count = $1::int",
+            ("5", Type::TEXT),
+        ),
+        (
+            "SELECT id FROM event WHERE count = $1::bigint",
+            ("5", Type::INT4),
+        ),
+        (
+            "SELECT id FROM event WHERE count IN ($1::int, 1) ORDER BY id",
+            ("4.7", Type::NUMERIC),
+        ),
+        (
+            "SELECT id FROM event WHERE count = ANY($1::int[])",
+            ("{4.7}", Type::NUMERIC_ARRAY),
+        ),
+        (
+            "SELECT id FROM event WHERE price = $1::int",
+            ("5.7", Type::NUMERIC),
+        ),
+        (
+            "SELECT id FROM event WHERE near = $1::real",
+            ("0.1", Type::FLOAT8),
+        ),
+        (
+            "SELECT id FROM event WHERE near < $1::real ORDER BY id",
+            ("0.1", Type::FLOAT8),
+        ),
+        (
+            "SELECT id FROM event WHERE label = $1::varchar ORDER BY id",
+            ("beta", Type::TEXT),
+        ),
+        (
+            "INSERT INTO event (id, price) VALUES (9, $1::int) RETURNING price",
+            ("7.7", Type::NUMERIC),
+        ),
+        (
+            "SELECT id FROM event WHERE count = $1::int OR $1::int IS NULL",
+            ("4.7", Type::NUMERIC),
+        ),
+    ] {
+        assert_same(&mut client, sql, &[declared], &[value]);
+        assert_same(
+            &mut client,
+            sql,
+            &[],
+            &[value.split('.').next().unwrap_or_default()],
+        );
+    }
+    let mixed = "SELECT id FROM event WHERE count = $1::int OR price = $1";
+    assert_same(&mut client, mixed, &[Type::INT2], &["5"]);
+    let error = asked(&mut client, mixed, &[Type::NUMERIC], &["4.7"]);
+    assert_eq!(error.expect_err("two types").0, "0A000");
+}
+
+#[test]
+fn constants_are_cast_as_the_server_does() {
+    let Some((_setup, mut client)) = with_tenth() else {
+        return;
+    };
+    for sql in [
+        "SELECT id FROM event WHERE near = 0.1::real",
+        "SELECT id FROM event WHERE near = CAST(0.1 AS real)",
+        "SELECT id FROM event WHERE near >= 0.1::real",
+        "SELECT id FROM event WHERE near = 0.1",
+        "SELECT id FROM event WHERE count = 5::int",
+        "SELECT id FROM event WHERE price = 6::int",
+        "SELECT id, NULL = 1, 'x' IS NULL, 1 = 1 FROM event ORDER BY id",
+        "SELECT id FROM event WHERE (1 = 1 OR count = 1) AND near = 0.1::real",
+    ] {
+        assert_same(&mut client, sql, &[], &[]);
+    }
+    let rounded = "SELECT id FROM event WHERE count = 4.7::int";
+    let error = asked(&mut client, rounded, &[], &[]);
+    assert_eq!(error.expect_err("it is refused").0, "0A000");
+}
+
+#[test]
+fn arguments_of_execute_are_of_the_types_of_parameters() {
+    let Some((_setup, mut client)) = with_tenth() else {
+        return;
+    };
+    let mut found = |condition: &str, argument: &str| {
+        let answers = ["event", "plain"].map(|table| {
+            let text = format!(
+                "PREPARE found AS SELECT id FROM {table} WHERE {condition} ORDER BY id; EXECUTE \
+                 found({argument}); DEALLOCATE found"
+            );
+            let messages = client.simple_query(&text).expect(&text);
+            let rows = messages.iter().filter_map(|message| match message {
+                postgres::SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+                _ => None,
+            });
+            rows.collect::<Vec<_>>()
+        });
+        assert_eq!(answers[0], answers[1], "{condition} {argument}");
+        answers[0].len()
+    };
+    assert_eq!(found("near = $1", "0.1"), 1);
+    assert_eq!(found("near = $1", "-1"), 1);
+    assert_eq!(found("count = $1", "5"), 1);
+    assert_eq!(found("price = $1", "6.0"), 1);
+    assert_eq!(found("price > $1 AND n IS NULL", "5.5"), 1);
+}

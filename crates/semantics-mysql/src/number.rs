@@ -125,7 +125,8 @@ pub fn exact(number: &BigDecimal, scale: u16) -> Option<BigDecimal> {
 }
 
 /// A server compares a text with a number as floating-point numbers, or with a whole column as
-/// whole numbers: the same only for a short text.
+/// whole numbers: the same only for a short text, beside a decimal only where all values of the
+/// column near it are of few digits, too.
 pub fn check_compared(
     number: &BigDecimal,
     is_text: bool,
@@ -135,7 +136,11 @@ pub fn check_compared(
     let digits = numeric::decimal_digits(&own);
     let (digits_max, places_max) = COMPARED_DIGITS_MAX;
     let is_long = digits > digits_max || places > places_max;
-    match is_long || (is_text && digits > DIGITS_OF_DOUBLE) {
+    let kept = match logical {
+        LogicalType::Numeric(Some((_, scale))) => whole_digits(number) + u64::from(scale),
+        _ => 0,
+    };
+    match is_long || (is_text && digits.max(kept) > DIGITS_OF_DOUBLE) {
         true => Err(not_understood(logical)),
         false => Ok(()),
     }

@@ -3,21 +3,25 @@
 /// The elements of an array's text (PostgreSQL 8.15.6); None: it has several dimensions, or is
 /// malformed.
 pub fn array_elements(text: &str) -> Option<Vec<Option<String>>> {
-    let inside = text.trim().strip_prefix('{')?.strip_suffix('}')?;
+    let inside = text.trim_matches(is_space);
+    let inside = inside.strip_prefix('{')?.strip_suffix('}')?;
     let mut elements = Vec::new();
     let mut characters = inside.chars().peekable();
-    if inside.trim().is_empty() {
+    if inside.chars().all(is_space) {
         return Some(elements);
     }
     loop {
-        while characters.next_if(char::is_ascii_whitespace).is_some() {}
+        while characters.next_if(|one| is_space(*one)).is_some() {}
         let mut element = String::new();
+        // Bytes up to the last one that was escaped: what is escaped counts as it stands.
+        let mut escaped = 0;
         let is_quoted = characters.next_if_eq(&'"').is_some();
         loop {
             match characters.peek() {
                 Some('\\') => {
                     characters.next();
                     element.push(characters.next()?);
+                    escaped = element.len();
                 }
                 Some('"') if is_quoted => break,
                 Some(',') | None if !is_quoted => break,
@@ -31,11 +35,12 @@ pub fn array_elements(text: &str) -> Option<Vec<Option<String>>> {
         }
         if is_quoted {
             characters.next();
-            while characters.next_if(char::is_ascii_whitespace).is_some() {}
+            while characters.next_if(|one| is_space(*one)).is_some() {}
             elements.push(Some(element));
         } else {
-            let word = element.trim_end();
-            let is_null = word.eq_ignore_ascii_case("null");
+            let kept = element[escaped..].trim_end_matches(is_space).len();
+            let word = &element[..escaped + kept];
+            let is_null = escaped == 0 && word.eq_ignore_ascii_case("null");
             if word.is_empty() {
                 return None;
             }
@@ -47,6 +52,11 @@ pub fn array_elements(text: &str) -> Option<Vec<Option<String>>> {
             Some(_) => return None,
         }
     }
+}
+
+/// What the server takes for a blank there (`scanner_isspace`).
+fn is_space(one: char) -> bool {
+    matches!(one, ' ' | '\t' | '\n' | '\r' | '\u{b}' | '\u{c}')
 }
 
 #[cfg(test)]
@@ -64,6 +74,15 @@ mod tests {
         assert_eq!(
             array_elements(r#"{"a,b","\"","NULL",\,}"#),
             Some(vec![some("a,b"), some("\""), some("NULL"), some(",")])
+        );
+        assert_eq!(
+            array_elements("{x\u{a0}, a\\ , \\null, n\\ull}"),
+            Some(vec![
+                some("x\u{a0}"),
+                some("a "),
+                some("null"),
+                some("null")
+            ])
         );
         for malformed in [
             "a", "{a", "{a,}", "{{a}}", "{\"a}", "{\"a\"b}", "{a\"b\"}", "{\\",

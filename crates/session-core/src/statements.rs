@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use column_value::{LogicalType, Value, ValueError};
 use finish::{Constants, Elements};
-use semantics_postgres::assign;
+use semantics_postgres::{assign, cast};
 use sql_plan::{ColumnId, Form, Hole, Literal, ParameterType, Purpose, Source};
 use sqlstate::SqlState;
 
@@ -247,11 +247,30 @@ impl Statement {
         logical: LogicalType,
         index: usize,
     ) -> Result<LogicalType, ValueError> {
+        let planned = self.planned_type(number, index);
+        match (self.types.get(number).copied().unwrap_or(0), planned) {
+            (0, Some(planned)) if !planned.is_array() => Ok(planned.logical()),
+            (0, _) => Ok(logical),
+            (_, Some(ParameterType::Cast(cast))) => Ok(cast),
+            (declared, Some(ParameterType::CastInPart(cast))) => {
+                let declared = F::declared(declared)?;
+                match declared == cast || (is_whole(declared) && is_whole(cast)) {
+                    true => Ok(declared),
+                    false => Err(cast_in_part(number, declared, cast)),
+                }
+            }
+            (declared, _) => F::declared(declared),
+        }
+    }
+
+    /// The type in which the value of a parameter comes, if it is known to be `logical` afterwards.
+    fn sent_type<F: ValueFormat>(
+        &self,
+        number: usize,
+        logical: LogicalType,
+    ) -> Result<LogicalType, ValueError> {
         match self.types.get(number).copied().unwrap_or(0) {
-            0 => Ok(match self.planned_type(number, index) {
-                Some(ParameterType::One(planned)) => planned,
-                Some(ParameterType::Array(_)) | None => logical,
-            }),
+            0 => Ok(logical),
             declared => F::declared(declared),
         }
     }
@@ -268,7 +287,11 @@ impl Statement {
         let Some((bytes, format)) = parameter.and_then(|one| Some((one.bytes?, one.format))) else {
             return Ok((None, logical));
         };
-        let value = format.read(bytes, logical, inputs.context)?;
+        let sent = self.sent_type::<F>(number, logical)?;
+        let mut value = format.read(bytes, sent, inputs.context)?;
+        if sent != logical {
+            value = cast(value, sent, logical, inputs.context)?;
+        }
         Ok((Some(value), logical))
     }
 
@@ -310,13 +333,21 @@ impl Statement {
         source: &Source,
         logical: LogicalType,
     ) -> Result<LogicalType, ValueError> {
-        let declared = match source {
-            Source::Parameter(number) => self.types.get(*number).copied().unwrap_or(0),
-            _ => 0,
+        let Source::Parameter(number) = source else {
+            return Ok(logical);
         };
-        match declared {
-            0 => Ok(logical),
-            declared => F::declared_elements(declared),
+        let planned = self.planned_type(*number, 0);
+        match (self.types.get(*number).copied().unwrap_or(0), planned) {
+            (_, Some(ParameterType::CastArray(cast))) => Ok(cast),
+            (0, _) => Ok(logical),
+            (declared, Some(ParameterType::CastInPart(cast))) => {
+                let declared = F::declared_elements(declared)?;
+                match declared == cast {
+                    true => Ok(declared),
+                    false => Err(cast_in_part(*number, declared, cast)),
+                }
+            }
+            (declared, _) => F::declared_elements(declared),
         }
     }
 
@@ -338,8 +369,21 @@ impl Statement {
             Source::Literal(Literal::Text(text)) => (Some(text.as_bytes()), F::TEXT),
             _ => (None, F::TEXT),
         };
-        let elements = bytes.map(|bytes| format.read_array(bytes, logical, inputs.context));
-        Ok((elements.transpose()?, logical))
+        let sent = match source {
+            Source::Parameter(number) => match self.types.get(*number).copied().unwrap_or(0) {
+                0 => logical,
+                declared => F::declared_elements(declared)?,
+            },
+            _ => logical,
+        };
+        let elements = bytes.map(|bytes| format.read_array(bytes, sent, inputs.context));
+        let mut elements = elements.transpose()?;
+        if sent != logical {
+            for element in elements.iter_mut().flatten().flatten() {
+                *element = cast(element.clone(), sent, logical, inputs.context)?;
+            }
+        }
+        Ok((elements, logical))
     }
 
     /// A whole number that a plain hole is filled with. None: none, or not known to be one.
@@ -349,17 +393,29 @@ impl Statement {
         physical: LogicalType,
         inputs: &Inputs<'_, F>,
     ) -> Option<i64> {
-        let is_whole = |logical: LogicalType| {
-            matches!(
-                logical,
-                LogicalType::SmallInt | LogicalType::Integer | LogicalType::BigInt
-            )
-        };
         let (value, logical) = self.constant(&hole.source, physical, inputs).ok()?;
         match value? {
             Value::Integer(number) if is_whole(logical) && is_whole(physical) => Some(number),
             _ => None,
         }
+    }
+}
+
+fn is_whole(logical: LogicalType) -> bool {
+    matches!(
+        logical,
+        LogicalType::SmallInt | LogicalType::Integer | LogicalType::BigInt
+    )
+}
+
+fn cast_in_part(number: usize, declared: LogicalType, cast: LogicalType) -> ValueError {
+    ValueError {
+        sqlstate: SqlState::FEATURE_NOT_SUPPORTED,
+        message: format!(
+            "parameter ${} is declared as {declared}, and cast to {cast} at one place and not at \
+             another: cast it at each, or bind it twice",
+            number + 1
+        ),
     }
 }
 

@@ -29,8 +29,8 @@ pub use finisher::{
     InsertForm, InsertedColumn, InsertedRows, MergeClause, Upsert,
 };
 pub use plan::{
-    Aggregate, Assignment, CopiedGroup, CopiedMember, Copy, CopyForced, CopyFormat, Current, Finish, GroupKey,
-    Plan, Planned, ReadModifyWrite, Sort,
+    Aggregate, Assignment, CopiedGroup, CopiedMember, Copy, CopyForced, CopyFormat, Current,
+    Finish, GroupKey, Plan, Planned, ReadModifyWrite, Sort,
 };
 pub use refusal::{Refusal, refuse, unsupported};
 pub use rules::{

@@ -51,6 +51,44 @@ pub enum ParameterType {
     One(LogicalType),
     /// An array of such values.
     Array(LogicalType),
+    /// A value that the statement casts to the type, wherever it stands: one that the client
+    /// declares to be of another type is cast first.
+    Cast(LogicalType),
+    /// An array of such values.
+    CastArray(LogicalType),
+    /// A value that the statement casts to the type at one place and not at another.
+    CastInPart(LogicalType),
+}
+
+impl ParameterType {
+    /// The type of the value, or of the elements of the array.
+    pub fn logical(self) -> LogicalType {
+        match self {
+            Self::One(logical)
+            | Self::Array(logical)
+            | Self::Cast(logical)
+            | Self::CastArray(logical)
+            | Self::CastInPart(logical) => logical,
+        }
+    }
+
+    /// Whether it is an array.
+    pub fn is_array(self) -> bool {
+        matches!(self, Self::Array(_) | Self::CastArray(_))
+    }
+
+    /// What two places say of a parameter. None: it is an array at one of them alone.
+    pub fn and(self, other: Self) -> Option<Self> {
+        let is_cast = |own| matches!(own, Self::Cast(_) | Self::CastArray(_));
+        if self.is_array() != other.is_array() {
+            return None;
+        }
+        Some(match (is_cast(self) || is_cast(other), self == other) {
+            (true, false) if is_cast(self) => Self::CastInPart(self.logical()),
+            (true, false) => Self::CastInPart(other.logical()),
+            _ => self,
+        })
+    }
 }
 
 /// A text with holes.

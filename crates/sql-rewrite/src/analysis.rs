@@ -48,7 +48,7 @@ pub(crate) use query::check_dialect;
 pub(crate) use query::expand_relation;
 pub(crate) use query::explicit_name;
 pub(crate) use query::is_default;
-pub(crate) use query::{key_of, output_of};
+pub(crate) use query::{check_key, key_of, output_of};
 pub(crate) use scope::Gathered;
 pub(crate) use scope::OutColumn;
 pub(crate) use scope::Relation;
@@ -211,9 +211,10 @@ impl<'s> Analysis<'s> {
             let source = self.text_of(constant.source);
             return Ok(self.hole(source, Form::Sealed(column, purpose)));
         }
+        let noted = constant.parameter_type(logical);
         let source = constant.for_column(self.column(column), purpose)?;
         self.parameters.hide(&source);
-        self.parameters.note_type(&source, logical);
+        self.parameters.note(&source, noted);
         Ok(self.hole(source, Form::Sealed(column, purpose)))
     }
 

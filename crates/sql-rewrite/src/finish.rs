@@ -16,7 +16,7 @@ use crate::analysis::lower::{Lowering, Typed, balanced, has_aggregate};
 use crate::analysis::meeting::Meetings;
 use crate::analysis::template;
 use crate::analysis::{
-    Analysis, Constant, OutColumn, Scope, expand_relation, key_of, output_of,
+    Analysis, Constant, OutColumn, Scope, check_key, expand_relation, key_of, output_of,
 };
 use crate::dialect::postgres::calls;
 use crate::walk;
@@ -143,6 +143,7 @@ impl Shape {
         };
         let names: Vec<OutColumn> = shape.items.iter().map(|(name, _)| name.clone()).collect();
         for key in keys {
+            check_key(key)?;
             let index = output_of(key, Some(&names), lowering.scope.dialect)
                 .and_then(|found| names.iter().position(|name| std::ptr::eq(name, found)));
             let key = match (key_of(key), index) {
@@ -240,6 +241,7 @@ impl Shape {
 
     fn sort(&mut self, key: &OrderByExpr, lowering: &mut Lowering) -> Result<Sort, Refusal> {
         check_sort_options(&key.options)?;
+        check_key(&key.expr)?;
         let names: Vec<OutColumn> = self.items.iter().map(|(name, _)| name.clone()).collect();
         let index = output_of(&key.expr, Some(&names), lowering.scope.dialect)
             .and_then(|found| names.iter().position(|name| std::ptr::eq(name, found)));

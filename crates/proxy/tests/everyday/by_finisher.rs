@@ -151,6 +151,8 @@ pub const STATEMENTS: &[&str] = &[
     "SELECT id, greatest(score, plain, 4), least(score, plain) FROM account ORDER BY plain, id",
     "SELECT stddev(amount), variance(score), stddev_pop(amount) FROM account",
     "SELECT corr(score, plain), covar_pop(score, plain) FROM account",
+    "SELECT corr(plain, id % 3), regr_count(plain, plain), bit_xor(plain), jsonb_object_agg(plain, \
+     label) FROM account WHERE note LIKE 'CANARY%' AND plain IS NOT NULL",
     "SELECT id, score & 3, score | 8, score # 1, score << 2 FROM account ORDER BY plain, id",
     "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY amount) FROM account",
     "SELECT mode() WITHIN GROUP (ORDER BY score) FROM account",

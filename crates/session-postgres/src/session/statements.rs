@@ -117,8 +117,8 @@ impl StatementMessages for Statement {
         let planned = planned.map_or(&[][..], |translated| &translated.parameter_types);
         for (own, logical) in types.iter_mut().zip(planned) {
             match logical {
-                Some(ParameterType::One(logical)) => *own = values::oid(*logical),
-                Some(ParameterType::Array(logical)) => *own = values::array_oid(*logical),
+                Some(noted) if noted.is_array() => *own = values::array_oid(noted.logical()),
+                Some(noted) => *own = values::oid(noted.logical()),
                 None => {}
             }
         }

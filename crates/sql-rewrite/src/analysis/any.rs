@@ -82,9 +82,13 @@ impl Analysis<'_> {
     ) -> Result<Expr, Refusal> {
         self.demand(column, Mode::Equality, "= ANY")?;
         let element = Constant { source, cast };
+        let cast = element.value_cast();
         let source = element.for_column(self.column(column), Purpose::Match)?;
-        let logical = self.column(column).logical;
-        self.parameters.note(&source, ParameterType::Array(logical));
+        let noted = match cast {
+            Some(cast) => ParameterType::CastArray(cast),
+            None => ParameterType::Array(self.column(column).logical),
+        };
+        self.parameters.note(&source, noted);
         Ok(self.hole(source, Form::SealedArray(column, Purpose::Match)))
     }
 }

@@ -9,7 +9,9 @@ use sqlparser::ast::{
 };
 use sqlstate::SqlState;
 
-use crate::{Literal, ProtectedColumn, Purpose, Refusal, Schema, Source, user_casts};
+use crate::{
+    Dialect, Literal, ParameterType, ProtectedColumn, Purpose, Refusal, Schema, Source, user_casts,
+};
 use sql_plan::{refuse, unsupported};
 
 /// A constant or parameter, and the type that it is cast to, if any.
@@ -149,6 +151,21 @@ impl Constant {
         }
     }
 
+    /// The type that a value of a parameter is cast to, whatever type the client declares for it.
+    /// None: there is no cast, or one to a text, which changes no text.
+    pub fn value_cast(&self) -> Option<LogicalType> {
+        let is_text =
+            |cast: &LogicalType| matches!(cast, LogicalType::Text | LogicalType::Varchar(_));
+        self.parameter()?;
+        self.cast.filter(|cast| !is_text(cast))
+    }
+
+    /// What is noted of a parameter: the type that it is cast to, else another one.
+    pub fn parameter_type(&self, otherwise: LogicalType) -> ParameterType {
+        let cast = self.value_cast().map(as_read);
+        cast.map_or(ParameterType::One(otherwise), ParameterType::Cast)
+    }
+
     /// The source, if the constant means the same for the column as for the server.
     pub fn for_column(
         mut self,
@@ -161,6 +178,7 @@ impl Constant {
             self.cast = self.cast.filter(|cast| *cast != logical);
         }
         self.read_local_time(logical);
+        self.read_float(logical);
         if let Some(cast) = self.cast
             && (!self.cast_changes_nothing(cast, logical)
                 || self.is_compared_as_text(logical, purpose))
@@ -214,6 +232,18 @@ impl Constant {
         }
     }
 
+    /// A number that is cast to the column's floating-point type is read as of that type. Without
+    /// the cast it would be a `numeric`, to which no value of the column may be equal.
+    fn read_float(&mut self, logical: LogicalType) {
+        if let Source::Literal(Literal::Number(digits)) = &self.source
+            && matches!(logical, LogicalType::Real | LogicalType::Double)
+            && self.cast == Some(logical)
+        {
+            self.source = Source::Literal(Literal::Text(digits.clone()));
+            self.cast = None;
+        }
+    }
+
     /// Whether a `char` is compared with it as a `text`, in which blanks at the end count, and it
     /// may end with some.
     pub fn is_compared_as_text(&self, logical: LogicalType, purpose: Purpose) -> bool {
@@ -234,9 +264,19 @@ impl Constant {
         let has_limits = matches!(cast, T::Varchar(Some(_)) | T::Char(_) | T::Numeric(Some(_)))
             || cast.second_digits().is_some()
             || cast.opaque().is_some_and(OpaqueType::is_cut_by_cast);
+        let whole = |logical| matches!(logical, T::SmallInt | T::Integer | T::BigInt);
+        let is_whole_number = match &self.source {
+            Source::Literal(Literal::Number(digits)) => digits
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b'-'),
+            Source::Literal(Literal::Boolean(_) | Literal::TransactionTime | Literal::Drawn) => {
+                false
+            }
+            _ => true,
+        };
         // A column's digits of a second are put to the value afterwards.
         if cast == logical.with_all_digits() && !has_limits {
-            return true;
+            return !whole(cast) || is_whole_number;
         }
         if let (T::Opaque(cast), T::Opaque(own)) = (cast, logical) {
             // The limits of the column are put to it afterwards. Bits are varying ones, too.
@@ -249,16 +289,6 @@ impl Constant {
                 || is_same(cast)
                 || (cast.is_bits() && own.is_varying_bits());
         }
-        let whole = |logical| matches!(logical, T::SmallInt | T::Integer | T::BigInt);
-        let is_whole_number = match &self.source {
-            Source::Literal(Literal::Number(digits)) => digits
-                .bytes()
-                .all(|byte| byte.is_ascii_digit() || byte == b'-'),
-            Source::Literal(Literal::Boolean(_) | Literal::TransactionTime | Literal::Drawn) => {
-                false
-            }
-            _ => true,
-        };
         match cast {
             T::Text | T::Varchar(None) => logical.is_text(),
             T::Numeric(None) => whole(logical) || matches!(logical, T::Numeric(_)),
@@ -279,6 +309,17 @@ impl Constant {
             Source::Literal(Literal::Boolean(_)) => logical != LogicalType::Boolean,
             _ => false,
         }
+    }
+}
+
+/// The type that a text or a parameter is read as before it is cast: reading keeps to no limits,
+/// and the cast rounds, cuts and pads.
+pub(super) fn as_read(cast: LogicalType) -> LogicalType {
+    match cast {
+        LogicalType::Numeric(_) => LogicalType::Numeric(None),
+        LogicalType::Varchar(_) => LogicalType::Varchar(None),
+        LogicalType::Char(_) => LogicalType::Text,
+        other => other.with_all_digits(),
     }
 }
 
@@ -313,6 +354,7 @@ pub(crate) fn compared(
     left: &Constant,
     operator: &BinaryOperator,
     right: &Constant,
+    dialect: Dialect,
 ) -> Option<Value> {
     use std::cmp::Ordering;
     let (Source::Literal(one), Source::Literal(other)) = (&left.source, &right.source) else {
@@ -324,10 +366,17 @@ pub(crate) fn compared(
     let is_text = |cast: Option<LogicalType>| {
         cast.is_none_or(|cast| matches!(cast, LogicalType::Text | LogicalType::Varchar(None)))
     };
+    // MySQL compares unlike texts by the connection's collation, and numbers with an exponent as
+    // floating-point numbers.
+    let is_mysql = matches!(dialect, Dialect::MySql(_));
+    let has_exponent = |digits: &str| digits.contains(['e', 'E']);
     let order = match (one, other) {
         (Literal::Number(one), Literal::Number(other))
             if left.cast.is_none() && right.cast.is_none() =>
         {
+            if is_mysql && (has_exponent(one) || has_exponent(other)) {
+                return None;
+            }
             let numeric = |digits: &str| Constantly::from_number(digits).ok();
             let ((one, from), (other, to)) = (numeric(one)?, numeric(other)?);
             (from.is_number() && to.is_number())
@@ -337,7 +386,7 @@ pub(crate) fn compared(
         (Literal::Text(one), Literal::Text(other)) if is_text(left.cast) && is_text(right.cast) => {
             match (one == other, operator) {
                 (true, _) => Ordering::Equal,
-                (false, BinaryOperator::Eq | BinaryOperator::NotEq) => Ordering::Less,
+                (false, BinaryOperator::Eq | BinaryOperator::NotEq) if !is_mysql => Ordering::Less,
                 _ => return None,
             }
         }

@@ -1,7 +1,7 @@
 //! Expressions: a node that is not known here is refused.
 
 use sqlparser::ast::{
-    AccessExpr, Array, BinaryOperator, CaseWhen, CastKind, CeilFloorKind, Expr, Interval,
+    AccessExpr, Array, BinaryOperator, CaseWhen, CastKind, CeilFloorKind, DataType, Expr, Interval,
     Subscript, UnaryOperator, Value,
 };
 
@@ -9,7 +9,7 @@ use super::comparison::Comparison;
 use super::{Analysis, Clear, Constant, Scope, constant};
 use crate::analysis::joinable::joinable;
 use crate::dialect::mysql::bytes;
-use crate::{ColumnId, Mode, Refusal, Use};
+use crate::{ColumnId, Dialect, Mode, Refusal, Use};
 use sql_plan::{refuse, unsupported};
 
 impl Analysis<'_> {
@@ -121,8 +121,18 @@ impl Analysis<'_> {
 
     /// Predicates. Other nodes are left to [`Self::computation`].
     fn predicate(&mut self, expression: &mut Expr, scope: &Scope) -> Result<(), Refusal> {
-        if let Some(known) = known(expression)? {
-            *expression = Expr::Value(known.into());
+        if let Some(known) = known(expression, self.dialect())? {
+            let value = Expr::Value(known.into());
+            *expression = match self.dialect() {
+                // Elsewhere than in a condition the type shows, and NULL has none by itself.
+                Dialect::Postgres => Expr::Cast {
+                    kind: CastKind::Cast,
+                    expr: Box::new(value),
+                    data_type: DataType::Boolean,
+                    format: None,
+                },
+                Dialect::MySql(_) => value,
+            };
             return Ok(());
         }
         if self.by_tokens(expression, scope)? {
@@ -469,7 +479,7 @@ impl Analysis<'_> {
 }
 
 /// What constants alone say.
-fn known(expression: &Expr) -> Result<Option<Value>, Refusal> {
+fn known(expression: &Expr, dialect: Dialect) -> Result<Option<Value>, Refusal> {
     Ok(match expression {
         Expr::IsNull(inner) | Expr::IsNotNull(inner) => {
             let constant = Constant::of(inner)?.filter(|constant| constant.parameter().is_none());
@@ -477,7 +487,7 @@ fn known(expression: &Expr) -> Result<Option<Value>, Refusal> {
             constant.map(|constant| Value::Boolean(constant.is_null() == asks_null))
         }
         Expr::BinaryOp { left, op, right } => match (Constant::of(left)?, Constant::of(right)?) {
-            (Some(left), Some(right)) => constant::compared(&left, op, &right),
+            (Some(left), Some(right)) => constant::compared(&left, op, &right, dialect),
             _ => None,
         },
         _ => None,

@@ -12,6 +12,7 @@ mod forms;
 
 pub(crate) use forms::{balanced, is_given_as_text, plain_arguments};
 
+use super::constant::as_read;
 use super::function::argument_expression;
 use super::meeting::has_constant;
 use super::{Analysis, Constant, Scope, constant};
@@ -182,9 +183,10 @@ impl Lowering<'_, '_> {
             .or(constant.cast.map(as_read))
             .or(hint.map(without_limits))
             .unwrap_or(LogicalType::Text);
+        let noted = constant.parameter_type(logical);
         let (source, cast) = (constant.source, constant.cast);
         if natural.is_none() {
-            self.analysis.parameters.note_type(&source, logical);
+            self.analysis.parameters.note(&source, noted);
         }
         let value = Expression::Value(source, logical);
         match cast {
@@ -496,17 +498,6 @@ fn truth(negated: bool, condition: Expression) -> Typed {
     (condition, Some(LogicalType::Boolean))
 }
 
-/// The type that a text or a parameter is read as before it is cast: reading keeps to no limits,
-/// and the cast rounds, cuts and pads.
-fn as_read(cast: LogicalType) -> LogicalType {
-    match cast {
-        LogicalType::Numeric(_) => LogicalType::Numeric(None),
-        LogicalType::Varchar(_) => LogicalType::Varchar(None),
-        LogicalType::Char(_) => LogicalType::Text,
-        other => other.with_all_digits(),
-    }
-}
-
 /// Aggregates; each other function takes single values.
 pub(crate) fn has_aggregate(expression: &Expr, dialect: Dialect) -> bool {
     use std::ops::ControlFlow;
@@ -518,8 +509,12 @@ pub(crate) fn has_aggregate(expression: &Expr, dialect: Dialect) -> bool {
                 Some("count" | "sum" | "avg" | "min" | "max" | "array_agg" | "string_agg")
                     | Some("bool_and" | "bool_or" | "every" | "json_agg" | "jsonb_agg")
                     | Some("stddev" | "variance" | "var_pop" | "var_samp")
-                    | Some("stddev_pop" | "stddev_samp" | "bit_and" | "bit_or" | "xmlagg")
-            );
+                    | Some(
+                        "stddev_pop" | "stddev_samp" | "bit_and" | "bit_or" | "bit_xor" | "xmlagg"
+                    )
+                    | Some("any_value" | "corr" | "covar_pop" | "covar_samp" | "json_object_agg")
+                    | Some("jsonb_object_agg" | "range_agg" | "range_intersect_agg")
+            ) || name.as_deref().is_some_and(|own| own.starts_with("regr_"));
             match is_aggregate || !function.within_group.is_empty() || function.filter.is_some() {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),

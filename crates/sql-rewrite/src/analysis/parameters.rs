@@ -99,10 +99,10 @@ impl Parameters {
         let Source::Parameter(number) = source else {
             return;
         };
-        let known = *self.types.entry(*number).or_insert(noted);
-        let is_array = |noted| matches!(noted, ParameterType::Array(_));
-        if is_array(known) != is_array(noted) {
-            self.mixed.insert(*number);
+        let known = self.types.entry(*number).or_insert(noted);
+        match known.and(noted) {
+            Some(both) => *known = both,
+            None => drop(self.mixed.insert(*number)),
         }
     }
 

@@ -24,7 +24,7 @@ use sql_plan::{refuse, unsupported};
 pub(crate) use from::{
     FromContext, check_relation_name, check_simple_alias, explicit_name, make_explicit,
 };
-pub(crate) use keys::{key_of, output_of};
+pub(crate) use keys::{check_key, key_of, output_of};
 pub(crate) use projection::expand_relation;
 
 /// Columns that a query returns; None: their number is not known, and none is sealed.

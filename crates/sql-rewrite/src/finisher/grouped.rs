@@ -5,6 +5,7 @@
 use sqlparser::ast::{Expr, GroupByExpr, Select, SelectItem, Value};
 
 use super::conditions::Scope;
+use crate::analysis::key_of;
 use crate::{Column, Schema, Table};
 
 /// Types of the server that rows cannot be grouped by.
@@ -62,7 +63,7 @@ pub(super) fn complete(
 
 /// What a key of `GROUP BY` means: a number is the place of an output column.
 fn meant<'a>(key: &'a Expr, projection: &'a [SelectItem]) -> Option<&'a Expr> {
-    let Expr::Value(value) = key else {
+    let Expr::Value(value) = key_of(key) else {
         return Some(key);
     };
     let Value::Number(digits, false) = &value.value else {

@@ -18,8 +18,8 @@ pub(super) fn declared(
 ) -> Result<Vec<Option<LogicalType>>, Refusal> {
     let declared = types.iter().enumerate().map(|(number, known)| match known {
         _ if own.contains(&number) => Ok(None),
-        Some(ParameterType::One(logical)) => Ok(Some(*logical)),
-        Some(ParameterType::Array(_)) | None => Err(unsupported(&format!(
+        Some(noted) if !noted.is_array() => Ok(Some(noted.logical())),
+        _ => Err(unsupported(&format!(
             "parameter ${} of a type that is not known",
             number + 1
         ))

@@ -40,7 +40,7 @@ use super::rows::expanded;
 use super::writes::note_types;
 use super::{Prepared, arrays};
 use crate::analysis::function::sort_keys;
-use crate::analysis::{Analysis, Constant, Outputs, output_list};
+use crate::analysis::{Analysis, Constant, Outputs, check_key, key_of, output_list};
 use crate::dialect::postgres::finisher;
 use crate::increment::{has_query, written_table};
 use crate::walk;
@@ -340,7 +340,8 @@ impl<'s> Choice<'s> {
             _ => None,
         });
         let outputs: Vec<_> = outputs.collect();
-        let meant = match &key.expr {
+        check_key(&key.expr)?;
+        let meant = match key_of(&key.expr) {
             Expr::Value(value) => match &value.value {
                 Value::Number(number, _) => {
                     let index = number.parse::<usize>().ok();

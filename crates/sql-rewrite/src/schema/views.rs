@@ -12,7 +12,7 @@ use sqlparser::ast::{
 };
 
 use super::{Schema, Table};
-use crate::analysis::Constant;
+use crate::analysis::{Constant, key_of};
 use crate::type_limits::look_alike;
 use crate::walk;
 use crate::{ColumnId, Dialect, Mode};
@@ -105,7 +105,7 @@ fn is_constant_limit(clause: &LimitClause) -> bool {
 
 /// The item of the select list that a key means by its place there; else the key.
 fn grouped_by<'e>(key: &'e Expr, select: &'e Select) -> &'e Expr {
-    let Expr::Value(value) = key else {
+    let Expr::Value(value) = key_of(key) else {
         return key;
     };
     let index = match &value.value {
@@ -121,7 +121,7 @@ fn grouped_by<'e>(key: &'e Expr, select: &'e Select) -> &'e Expr {
 
 /// The same of a key of `ORDER BY`, which means the name of an item before that of a column.
 fn sorted_by<'e>(key: &'e Expr, select: &'e Select, dialect: Dialect) -> &'e Expr {
-    let Expr::Identifier(name) = key else {
+    let Expr::Identifier(name) = key_of(key) else {
         return grouped_by(key, select);
     };
     let named = select.projection.iter().find_map(|item| match item {

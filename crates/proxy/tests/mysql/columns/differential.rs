@@ -264,6 +264,20 @@ fn endings() -> Vec<Statement> {
         ),
         ("SELECT number FROM card ORDER BY kind", vec![]),
         ("SELECT 1, 'x', NOW() < '2000-01-01'", vec![]),
+        // Texts are compared by the connection's collation.
+        (
+            "SELECT id FROM person WHERE 'Anna' = 'ANNA' ORDER BY id",
+            vec![],
+        ),
+        (
+            "SELECT id FROM person WHERE 'a' <> 'A' OR number = 7 ORDER BY id",
+            vec![],
+        ),
+        (
+            "SELECT id FROM person WHERE ('x' = 'x ' OR number = 7) AND 2 > 1 ORDER BY id",
+            vec![],
+        ),
+        ("SELECT id FROM person WHERE 1e0 = 1 ORDER BY id", vec![]),
         ("SELECT * FROM plain ORDER BY id", vec![]),
         ("UPDATE plain SET note = 'seen' WHERE id < 9", vec![]),
     ]

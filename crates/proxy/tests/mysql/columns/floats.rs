@@ -90,6 +90,8 @@ fn numbers_of_single_precision_have_the_digits_of_the_server() {
             "SELECT * FROM share ORDER BY id",
             "SELECT a, b FROM share ORDER BY a, b",
             "SELECT a FROM share ORDER BY a DESC",
+            "INSERT INTO share (id, a) VALUES (200, 1234567), (201, 1234568), (202, 1234567)",
+            "SELECT COUNT(DISTINCT a) AS c FROM share",
             "UPDATE share SET a = 7.25, b = DEFAULT WHERE id < 4",
         ] {
             same(&mut lab, text, vec![]);

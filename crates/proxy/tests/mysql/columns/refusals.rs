@@ -38,6 +38,10 @@ fn what_is_not_proved_safe_is_refused() {
             // The place of an output, as `1` is.
             "SELECT number, id FROM person ORDER BY (1), id",
             "SELECT number, id FROM person ORDER BY +1, id",
+            "SELECT number, id FROM person ORDER BY TRUE, id",
+            "SELECT number, id FROM person ORDER BY 1 = 1, id",
+            "SELECT number, id FROM person ORDER BY 4294967297, id",
+            "SELECT name, COUNT(*) AS c FROM person GROUP BY 18446744069414584321",
             "SELECT name, COUNT(*) AS c FROM person GROUP BY (1)",
             "SELECT MAX(name) FROM person",
             "SELECT AVG(number) AS a FROM person",
@@ -333,6 +337,18 @@ fn a_key_that_is_there_is_named_by_the_values_of_the_client() {
             let ours = message(&mut lab.ours, statement, values.clone());
             let theirs = message(&mut lab.theirs, statement, values);
             assert_eq!(ours, theirs, "{statement}");
+        }
+    }
+}
+
+#[test]
+fn a_parameter_may_be_the_place_of_an_output() {
+    for mut lab in both() {
+        for text in [
+            "SELECT number, id FROM person ORDER BY ?",
+            "SELECT name, COUNT(*) AS c FROM person GROUP BY ?",
+        ] {
+            super::lab::assert_bound_refused(&mut lab, text, Value::Int(1));
         }
     }
 }

@@ -467,5 +467,10 @@ fn distinct(value: &Value, logical: LogicalType) -> Result<Vec<u8>, StatementErr
         Value::Float(number) => Value::Float(number + 0.0),
         other => other.clone(),
     };
-    Ok(written(&value, logical)?)
+    // A FLOAT is shown with six digits, and has more.
+    let whole = match logical {
+        LogicalType::Real => LogicalType::Double,
+        other => other,
+    };
+    Ok(written(&value, whole)?)
 }

@@ -1,6 +1,6 @@
 //! Keys of `ORDER BY`, `GROUP BY` and `DISTINCT ON`.
 
-use sqlparser::ast::{Expr, GroupByExpr, OrderBy, Value};
+use sqlparser::ast::{Expr, GroupByExpr, OrderBy, UnaryOperator, Value};
 use sqlstate::SqlState;
 
 use super::super::function::{check_sort_options, sort_keys};
@@ -36,6 +36,7 @@ impl Analysis<'_> {
         outputs: Option<&[OutColumn]>,
     ) -> Result<(), Refusal> {
         for key in sort_keys(order_by)? {
+            check_key(&key.expr)?;
             match output_of(&key.expr, outputs, self.dialect()) {
                 Some(output) => {
                     check_sort_options(&key.options)?;
@@ -44,7 +45,11 @@ impl Analysis<'_> {
                         self.sort_by(column, "ORDER BY")?;
                     }
                 }
-                None => self.sort_key(key, scope)?,
+                None => {
+                    let before = key.expr.clone();
+                    self.sort_key(key, scope)?;
+                    check_unfolded(&before, &key.expr)?;
+                }
             }
         }
         Ok(())
@@ -91,6 +96,7 @@ impl Analysis<'_> {
         outputs: Option<&[OutColumn]>,
         operation: &str,
     ) -> Result<(), Refusal> {
+        check_key(key)?;
         let output = output_of(key, outputs, self.dialect());
         refuse_gathered(output, self.schema)?;
         if let Some(column) = output.and_then(|output| output.sealed) {
@@ -101,9 +107,10 @@ impl Analysis<'_> {
         if named && is_number {
             return Ok(());
         }
+        let before = key.clone();
         match self.value(key, scope) {
             Ok(Some(column)) => self.group(column, operation),
-            Ok(None) => Ok(()),
+            Ok(None) => check_unfolded(&before, key),
             Err(refusal) if named && refusal.sqlstate == SqlState::UNDEFINED_COLUMN => Ok(()),
             Err(refusal) => Err(refusal),
         }
@@ -128,6 +135,40 @@ impl Analysis<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Refuses a constant with a sign: the servers' grammars fold signs into constants, so that
+/// `-(-1)`, or `+1` in MySQL, is the place of an output.
+pub(crate) fn check_key(key: &Expr) -> Result<(), Refusal> {
+    let mut inner = key;
+    let mut is_signed = false;
+    loop {
+        match inner {
+            Expr::Nested(next) => inner = next,
+            Expr::UnaryOp {
+                op: UnaryOperator::Plus | UnaryOperator::Minus,
+                expr,
+            } => (inner, is_signed) = (expr, true),
+            Expr::Value(_) if is_signed => {
+                return Err(unsupported(
+                    "ORDER BY or GROUP BY of a constant with a sign",
+                ));
+            }
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// Refuses a comparison of constants in whose place its result would stand, since MySQL takes that
+/// for the place of an output.
+fn check_unfolded(before: &Expr, after: &Expr) -> Result<(), Refusal> {
+    let is_value = |key: &Expr| matches!(key_of(key), Expr::Value(_));
+    match !is_value(before) && is_value(after) {
+        true => Err(unsupported(
+            "ORDER BY or GROUP BY of a comparison of constants",
+        )),
+        false => Ok(()),
     }
 }
 

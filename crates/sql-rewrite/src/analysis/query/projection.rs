@@ -112,6 +112,10 @@ impl Analysis<'_> {
         let had_name = name.clone();
         let before = self.dialect().output_name(expression);
         let logical = super::super::lower::plain_type(expression, scope);
+        let is_comparison = matches!(
+            expression,
+            Expr::BinaryOp { .. } | Expr::IsNull(_) | Expr::IsNotNull(_)
+        );
         let is_free = self.is_free(expression, scope);
         let is_text = super::super::lower::is_given_as_text(expression, scope);
         let is_label = target.is_none() && self.take_text_of_label(expression, scope);
@@ -119,9 +123,12 @@ impl Analysis<'_> {
             None => self.value_or_gathered(expression, scope)?,
             Some(target) => (self.store(expression, target, scope)?, None),
         };
-        // What was changed would be named otherwise: MIN(x) became (array_agg(…))[1].
-        if let (SelectItem::UnnamedExpr(expression), Some(had)) = (&*item, &before)
-            && (sealed.is_some() || gathered.is_some())
+        // What was changed would be named otherwise: MIN(x) became (array_agg(…))[1], and 1 = 1 a
+        // cast of its result.
+        let is_folded = is_comparison && matches!(expression, Expr::Cast { .. });
+        let unnamed = || is_folded.then(|| self.dialect().unnamed_output().to_owned());
+        if let (SelectItem::UnnamedExpr(expression), Some(had)) = (&*item, &before.or_else(unnamed))
+            && (sealed.is_some() || gathered.is_some() || is_folded)
             && target.is_none()
             && self.dialect().output_name(expression).as_ref() != Some(had)
         {

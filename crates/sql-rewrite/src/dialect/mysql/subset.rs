@@ -139,8 +139,12 @@ fn of_order(order_by: &OrderBy) -> Checked {
     }
 }
 
+/// The most outputs that a query has.
+const OUTPUTS_MAX: u64 = 4096;
+
 /// A key of `ORDER BY` or `GROUP BY`. The servers' grammars drop parentheses and a plus, so that
-/// behind them a number may be the place of an output.
+/// behind them a number may be the place of an output. So are a boolean and a parameter; and of a
+/// whole number only 32 bits count.
 fn of_key(key: &Expr) -> Checked {
     let mut inner = key;
     while let Expr::Nested(next)
@@ -155,6 +159,18 @@ fn of_key(key: &Expr) -> Checked {
         (Expr::Nested(_) | Expr::UnaryOp { .. }, Expr::Value(_)) => {
             form("ORDER BY or GROUP BY of a constant in parentheses or with a sign")
         }
+        (Expr::Value(own), _) => match &own.value {
+            Value::Boolean(_) | Value::Placeholder(_) => {
+                form("ORDER BY or GROUP BY of a parameter, TRUE or FALSE")
+            }
+            Value::Number(digits, _)
+                if digits.bytes().all(|own| own.is_ascii_digit())
+                    && digits.parse().map_or(true, |own: u64| own > OUTPUTS_MAX) =>
+            {
+                form("ORDER BY or GROUP BY of a number that is the place of no output")
+            }
+            _ => of_value(key),
+        },
         _ => of_value(key),
     }
 }

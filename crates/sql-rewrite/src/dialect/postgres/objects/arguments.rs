@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{CastKind, DataType, Expr, Statement, Value, VisitorMut};
 use sqlstate::SqlState;
 
-use crate::Refusal;
+use crate::{Literal, Refusal, Source};
 use crate::analysis::Constant;
 use crate::dialect::postgres::parse::parse;
 use crate::walk;
@@ -96,7 +96,7 @@ fn typed(parameters: Vec<Expr>, types: &[String]) -> Result<Vec<Expr>, Refusal> 
         .ok_or_else(|| unsupported("a type of this PREPARE"))?;
     let mut types = types.into_iter();
     let typed = parameters.into_iter().map(|parameter| match types.next() {
-        None => Expr::Nested(Box::new(parameter)),
+        None => Expr::Nested(Box::new(untyped(parameter))),
         Some(data_type) => Expr::Cast {
             kind: CastKind::Cast,
             expr: Box::new(parameter),
@@ -105,6 +105,18 @@ fn typed(parameters: Vec<Expr>, types: &[String]) -> Result<Vec<Expr>, Refusal> 
         },
     });
     Ok(typed.collect())
+}
+
+/// A number as a text, whose type the context decides as it does that of a parameter. As a number
+/// it would be a `numeric`, to which no `real` of a column may be equal.
+fn untyped(parameter: Expr) -> Expr {
+    match Constant::of(&parameter) {
+        Ok(Some(Constant {
+            source: Source::Literal(Literal::Number(digits)),
+            cast: None,
+        })) => Expr::Value(Value::SingleQuotedString(digits).into()),
+        _ => parameter,
+    }
 }
 
 fn type_of(text: &str) -> Option<DataType> {

@@ -130,8 +130,8 @@ fn with_lines(explanation: Translated, lines: &[String], effects: Effects) -> Pl
     let types = explanation.parameter_types.iter();
     let declared: Option<Vec<_>> = types
         .map(|known| match known {
-            Some(ParameterType::One(logical)) => Some(Some(*logical)),
-            Some(ParameterType::Array(_)) | None => None,
+            Some(noted) if !noted.is_array() => Some(Some(noted.logical())),
+            _ => None,
         })
         .collect();
     // The finisher's query has none of the parameters, so their types must be known.
