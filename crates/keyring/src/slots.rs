@@ -205,12 +205,15 @@ pub fn add(
 ///
 /// # Errors
 ///
-/// If the derivation fails.
+/// If another connection has given the slot another secret since, or the derivation fails.
 pub fn replace(
     header: &mut Header,
     unlocked: &mut Unlocked,
     credential: &Credential,
 ) -> Result<usize, SlotError> {
+    if unlocked.own_slot(header).is_none() {
+        return Err(UnlockError::Replaced.into());
+    }
     let index = unlocked.slot;
     unlocked.kek = put(header, unlocked, credential, index)?;
     Ok(index)

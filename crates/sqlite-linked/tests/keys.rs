@@ -150,6 +150,27 @@ fn a_plain_file_accepts_no_key_and_stays_unchanged() {
     );
 }
 
+/// A connection whose slot has got another secret changes no key with it: it would overwrite that.
+#[test]
+fn rekeying_leaves_a_slot_alone_that_has_got_another_secret() {
+    let room = Room::new();
+    make_with(&room, "x.db", "PRAGMA key='old'");
+    let [first, second] = [0, 1].map(|_| {
+        let connection = room.open_keyless("x.db");
+        text(&connection, "PRAGMA key='old'");
+        assert_reads(&connection);
+        connection
+    });
+    assert_eq!(text(&first, "PRAGMA rekey='of the first'"), "ok");
+    let refused = failure(&second, "PRAGMA rekey='of the second'");
+    assert!(refused.detail.contains("were replaced"), "{refused:?}");
+    assert_reads(&second);
+    drop((first, second));
+    let again = room.open_keyless("x.db");
+    assert_eq!(text(&again, "PRAGMA key='of the first'"), "ok");
+    assert_reads(&again);
+}
+
 #[test]
 fn rekeying_touches_no_page_and_disturbs_nobody() {
     let room = Room::new();

@@ -191,3 +191,30 @@ fn a_backup_is_never_plain_by_accident() {
         0
     );
 }
+
+#[test]
+fn a_key_encrypts_what_is_attached_to_a_plain_database() {
+    let room = Room::new();
+    let main = open(&room, "main.db", "&plain=on");
+    fill(&main, "t", ROWS);
+    let name = room.path("new.db");
+    attach(&main, &name.display().to_string(), "n");
+    assert_eq!(text(&main, "PRAGMA n.key='a secret'"), "ok");
+    main.execute_batch("CREATE TABLE n.t AS SELECT * FROM main.t")
+        .expect("it is written");
+    drop(main);
+    assert!(is_plain(&room.path("main.db")) && !is_plain(&name));
+    let again = room.open_keyless("new.db");
+    assert_eq!(text(&again, "PRAGMA key='a secret'"), "ok");
+    assert_reads(&again);
+}
+
+#[test]
+fn a_database_that_was_opened_as_a_plain_one_takes_no_key() {
+    let room = Room::new();
+    let connection = open(&room, "new.db", "&plain=on");
+    let refused = failure(&connection, "PRAGMA key='a secret'");
+    assert!(refused.detail.contains("plain=on"), "{refused:?}");
+    fill(&connection, "t", ROWS);
+    assert!(is_plain(&room.path("new.db")));
+}

@@ -104,6 +104,8 @@ pub(crate) struct Identity {
 /// What the caller requested on open, and what the system granted.
 pub(crate) struct Asked {
     pub plain_asked: bool,
+    /// It was asked for the main database of the connection, to which this one is attached.
+    pub plain_inherited: bool,
     /// Whether the URI allows or forbids SQL to change keys; `None` if it says nothing.
     pub keys_in_sql: Option<bool>,
     pub credential: Option<Credential>,

@@ -76,7 +76,18 @@ impl Database {
             self.load()?;
         }
         match &self.state {
-            State::New(_) => self.prepare(credential),
+            State::New(_) => {
+                if self.asked.plain_asked && !self.asked.plain_inherited {
+                    return Err(self.fail(
+                        SQLITE_ERROR,
+                        "it was opened with plain=on, so it would be written in clear; open it \
+                         without that to encrypt it",
+                    ));
+                }
+                // A key says more of this file than what was asked for another one.
+                self.asked.plain_asked = false;
+                self.prepare(credential)
+            }
             State::Locked => {
                 let header = self.read_header()?.header;
                 self.unlock(&header, &credential)
@@ -152,9 +163,13 @@ impl Database {
     ) -> Outcome<T> {
         let level = self.main.lock_level;
         for wanted in [SQLITE_LOCK_SHARED, SQLITE_LOCK_RESERVED] {
-            if level < wanted
-                && let Err(code) = self.base.lock(wanted)
-            {
+            if level >= wanted {
+                continue;
+            }
+            if wanted == SQLITE_LOCK_RESERVED && level < SQLITE_LOCK_SHARED {
+                self.check_recovered(level)?;
+            }
+            if let Err(code) = self.base.lock(wanted) {
                 let _ = self.base.unlock(level);
                 return Err(self.not_locked(code, "another connection is writing; try again"));
             }
@@ -267,7 +282,9 @@ fn inherit(shared: &Shared, connection: Connection) -> Outcome {
     let inherited = {
         let source = lock(&source);
         if source.asked.plain_asked {
-            lock(shared).asked.plain_asked = true;
+            let asked = &mut lock(shared).asked;
+            asked.plain_inherited |= !asked.plain_asked;
+            asked.plain_asked = true;
             return Ok(());
         }
         match &source.state {

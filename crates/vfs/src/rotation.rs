@@ -214,9 +214,13 @@ impl Database {
         }
         let level_before = self.main.lock_level;
         for level in [SQLITE_LOCK_SHARED, SQLITE_LOCK_RESERVED] {
-            if level_before < level
-                && let Err(code) = self.base.lock(level)
-            {
+            if level_before >= level {
+                continue;
+            }
+            if level == SQLITE_LOCK_RESERVED && level_before < SQLITE_LOCK_SHARED {
+                self.check_recovered(level_before)?;
+            }
+            if let Err(code) = self.base.lock(level) {
                 let _ = self.base.unlock(level_before);
                 return Err(self.busy(code));
             }
@@ -273,6 +277,22 @@ impl Database {
                 "the file may not be written; its permissions, those of its folder, or the disk \
                  forbid it",
             ),
+        }
+    }
+
+    /// Checks that no transaction is still to be rolled back, before this connection takes RESERVED
+    /// without having read; else it goes back to the level.
+    ///
+    /// To others a journal beside a RESERVED lock is that of a live writer (`hasHotJournal` of
+    /// SQLite). They would read what the crash has left, and then write their own journal over the
+    /// one that could mend it.
+    pub fn check_recovered(&mut self, level: i32) -> Outcome {
+        match self.hot_journal() {
+            Ok(false) => Ok(()),
+            found => {
+                let _ = self.base.unlock(level);
+                Err(found.err().unwrap_or_else(|| self.not_recovered()))
+            }
         }
     }
 

@@ -351,6 +351,7 @@ fn open_main(
     };
     let asked = Asked {
         plain_asked: wanted.plain,
+        plain_inherited: false,
         keys_in_sql: wanted.keys_in_sql,
         credential: wanted.credential,
         key_named: wanted.named_by_uri,
