@@ -12,14 +12,13 @@ use sqlparser::ast::{
 
 use crate::analysis::fetched::Fetched;
 use crate::analysis::function::{check_sort_options, sort_keys};
-use crate::analysis::lower::{Lowering, Typed, balanced, has_aggregate};
+use crate::analysis::lower::{Lowering, Typed, balanced, has_aggregate, window_function};
 use crate::analysis::meeting::Meetings;
 use crate::analysis::template;
 use crate::analysis::{
     Analysis, Constant, OutColumn, Scope, check_key, expand_relation, key_of, output_of,
 };
 use crate::dialect::postgres::calls;
-use crate::walk;
 use crate::{
     Aggregate, BinaryOperator, Effects, Expression, Finish, GroupKey, Output, OutputKind, Plan,
     Refusal, ScalarFunction as Scalar, Schema, Sort, Translated, guard,
@@ -67,7 +66,7 @@ impl Shape {
             ));
         };
         crate::analysis::check_dialect(select)?;
-        check_parts(select)?;
+        check_parts(select, &order_by)?;
         let mut scope = Scope::of(Vec::new(), None, analysis.dialect());
         conditions_of_joins(select);
         analysis.relations(&mut select.from, None, &mut scope)?;
@@ -337,8 +336,9 @@ fn check_locks(locks: &[LockClause], is_limited: bool, is_grouped: bool) -> Resu
 }
 
 /// Refuses clauses that the proxy does not finish.
-fn check_parts(select: &Select) -> Result<(), Refusal> {
-    if let Some(name) = window_function(select) {
+fn check_parts(select: &Select, order_by: &[OrderByExpr]) -> Result<(), Refusal> {
+    let in_keys = || order_by.iter().find_map(window_function);
+    if let Some(name) = window_function(select).or_else(in_keys) {
         return Err(unsupported(&format!(
             "window function {name} in a query that the proxy has to finish"
         )));
@@ -354,21 +354,6 @@ fn check_parts(select: &Select) -> Result<(), Refusal> {
             "DISTINCT ON that the proxy would have to finish",
         )),
     }
-}
-
-/// A window function sees all rows that pass the conditions, and the server cannot evaluate all
-/// conditions.
-fn window_function(select: &Select) -> Option<String> {
-    use std::ops::ControlFlow;
-    let mut name = None;
-    let _: ControlFlow<()> = walk::expressions(select, |expression| match expression {
-        Expr::Function(function) if function.over.is_some() => {
-            name = Some(function.name.to_string());
-            ControlFlow::Break(())
-        }
-        _ => ControlFlow::Continue(()),
-    });
-    name
 }
 
 /// The items of a select list, with `*` written out.

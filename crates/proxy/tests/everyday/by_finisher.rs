@@ -175,6 +175,10 @@ pub const STATEMENTS: &[&str] = &[
     "SELECT id FROM account WHERE score + 0 IN ((SELECT id + 4 FROM open) EXCEPT (SELECT 6)) ORDER \
      BY id",
     // Windows.
+    "SELECT id FROM account WHERE score > 0 ORDER BY count(*) OVER (PARTITION BY label), id LIMIT \
+     1",
+    "SELECT id FROM account WHERE note LIKE '%first' ORDER BY (rank() OVER (ORDER BY plain \
+     DESC))::int, id LIMIT 1",
     "SELECT id, row_number() OVER (ORDER BY amount, id) FROM account ORDER BY id",
     "SELECT id, rank() OVER (PARTITION BY score ORDER BY amount DESC NULLS LAST) FROM account \
      ORDER BY id",

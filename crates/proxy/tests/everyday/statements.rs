@@ -318,6 +318,10 @@ pub const STATEMENTS: &[&str] = &[
      FOLLOWING EXCLUDE CURRENT ROW) FROM account ## 1",
     "SELECT id, sum(score) OVER (PARTITION BY name) FROM account ## refused: account.score",
     "SELECT id, row_number() OVER (ORDER BY score) FROM account ## refused: account.score",
+    "SELECT id FROM account WHERE score > 0 ORDER BY count(*) OVER (PARTITION BY label), id LIMIT \
+     1 ## refused: window function count",
+    "SELECT id FROM account WHERE score > 0 ORDER BY (count(*) OVER (PARTITION BY label))::int, \
+     id LIMIT 1 ## refused: window function count",
     "SELECT x.id FROM (SELECT id, row_number() OVER (ORDER BY plain) AS n FROM account) x \
      WHERE x.n <= $1 ## 2",
 ];

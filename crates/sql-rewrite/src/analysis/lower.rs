@@ -1,27 +1,24 @@
 //! Expressions that the proxy computes from the columns that it fetches.
 
 use column_value::{LogicalType, Value as Constantly};
-use semantics_postgres::{Accumulator, Aggregation, Arithmetic, ValueText};
-use sqlparser::ast::{
-    BinaryOperator as B, CastKind, Expr, Function, FunctionArguments, TrimWhereField,
-    UnaryOperator as U,
-};
+use semantics_postgres::{Arithmetic, ValueText};
+use sqlparser::ast::{BinaryOperator as B, CastKind, Expr, TrimWhereField, UnaryOperator as U};
 use sqlstate::SqlState;
 
 mod forms;
+mod plain;
 
 pub(crate) use forms::{balanced, is_given_as_text, plain_arguments};
+pub(crate) use plain::{has_aggregate, plain_type, window_function};
 
 use super::constant::as_read;
-use super::function::argument_expression;
 use super::meeting::has_constant;
 use super::{Analysis, Constant, Scope, constant};
 use crate::analysis::fetched::Fetched;
 use crate::dialect::postgres::finisher::check_operator;
 use crate::type_limits::without_limits;
-use crate::walk;
 use crate::{
-    BinaryOperator, Dialect, Expression, Literal, Refusal, ScalarFunction, Source, UnaryOperator,
+    BinaryOperator, Expression, Literal, Refusal, ScalarFunction, Source, UnaryOperator,
 };
 use sql_plan::{refuse, unsupported};
 
@@ -223,7 +220,7 @@ impl Lowering<'_, '_> {
 
     /// Fetches from the server: a sealed column, or an expression that is plain in all its parts.
     fn fetch(&mut self, expression: &Expr) -> Option<Typed> {
-        if has_aggregate(expression, self.scope.dialect) {
+        if has_aggregate(expression, self.scope.dialect) || window_function(expression).is_some() {
             return None;
         }
         let mut attempt = self.analysis.clone();
@@ -496,83 +493,6 @@ fn truth(negated: bool, condition: Expression) -> Typed {
         false => condition,
     };
     (condition, Some(LogicalType::Boolean))
-}
-
-/// Aggregates; each other function takes single values.
-pub(crate) fn has_aggregate(expression: &Expr, dialect: Dialect) -> bool {
-    use std::ops::ControlFlow;
-    let found = walk::expressions(expression, |inner| match inner {
-        Expr::Function(function) if function.over.is_none() => {
-            let name = dialect.split(&function.name).map(|(_, name)| name);
-            let is_aggregate = matches!(
-                name.as_deref(),
-                Some("count" | "sum" | "avg" | "min" | "max" | "array_agg" | "string_agg")
-                    | Some("bool_and" | "bool_or" | "every" | "json_agg" | "jsonb_agg")
-                    | Some("stddev" | "variance" | "var_pop" | "var_samp")
-                    | Some(
-                        "stddev_pop" | "stddev_samp" | "bit_and" | "bit_or" | "bit_xor" | "xmlagg"
-                    )
-                    | Some("any_value" | "corr" | "covar_pop" | "covar_samp" | "json_object_agg")
-                    | Some("jsonb_object_agg" | "range_agg" | "range_intersect_agg")
-            ) || name.as_deref().is_some_and(|own| own.starts_with("regr_"));
-            match is_aggregate || !function.within_group.is_empty() || function.filter.is_some() {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
-        }
-        _ => ControlFlow::Continue(()),
-    });
-    found.is_break()
-}
-
-/// The type of a plain expression, where the schema has it.
-pub(crate) fn plain_type(expression: &Expr, scope: &Scope) -> Option<LogicalType> {
-    match expression {
-        Expr::Identifier(name) => scope.resolve(std::slice::from_ref(name)).ok()?.logical,
-        Expr::CompoundIdentifier(parts) => scope.resolve(parts).ok()?.logical,
-        Expr::Nested(inner) => plain_type(inner, scope),
-        Expr::IsNull(_)
-        | Expr::IsNotNull(_)
-        | Expr::InList { .. }
-        | Expr::AnyOp { .. }
-        | Expr::AllOp { .. }
-        | Expr::Between { .. }
-        | Expr::Like { .. }
-        | Expr::ILike { .. }
-        | Expr::Exists { .. }
-        | Expr::InSubquery { .. }
-        | Expr::BinaryOp {
-            op: B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq | B::And | B::Or,
-            ..
-        }
-        | Expr::UnaryOp { op: U::Not, .. } => Some(LogicalType::Boolean),
-        Expr::Function(function) => aggregate_type(function, scope),
-        Expr::Cast {
-            kind: CastKind::Cast | CastKind::DoubleColon,
-            data_type,
-            format: None,
-            ..
-        } => constant::logical_type(data_type),
-        _ => None,
-    }
-}
-
-fn aggregate_type(function: &Function, scope: &Scope) -> Option<LogicalType> {
-    let name = scope.dialect.builtin(&function.name)?;
-    let FunctionArguments::List(list) = &function.args else {
-        return None;
-    };
-    let which = super::gather::aggregate(&name)?;
-    if list.args.len() != 1 {
-        return None;
-    }
-    if which == Aggregation::Count {
-        return Some(LogicalType::BigInt);
-    }
-    let mut argument = list.args[0].clone();
-    let input = plain_type(argument_expression(&mut argument).ok()?, scope)?;
-    let accumulator = Accumulator::new(which, input).ok()?;
-    Some(without_limits(accumulator.result_type()))
 }
 
 /// What an expression is, without its constants.
