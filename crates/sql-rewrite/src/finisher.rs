@@ -344,6 +344,7 @@ impl<'s> Occurrences<'s> {
             ctes: Vec::new(),
             names: Vec::new(),
             relations: Vec::new(),
+            selects: 0,
         };
         match walk::visit(query, &mut mentioned) {
             ControlFlow::Continue(()) => {}
@@ -353,15 +354,19 @@ impl<'s> Occurrences<'s> {
             ctes,
             mut names,
             relations,
+            selects,
             ..
         } = mentioned;
         names.sort_unstable();
         names.dedup();
+        // A column of a query beside or within is not in sight.
         let is_column = |name: &str| {
             let mut tables = schema.tables.values();
-            tables.any(|table| {
-                relations.iter().any(|(_, own)| *own == table.oid) && table.position(name).is_some()
-            })
+            selects == 1
+                && tables.any(|table| {
+                    relations.iter().any(|(_, own)| *own == table.oid)
+                        && table.position(name).is_some()
+                })
         };
         let is_whole = finisher::means_whole_rows(query, |name| {
             relations.iter().any(|(alias, _)| alias == name) && !is_column(name)
@@ -546,6 +551,8 @@ struct Mentioned<'s> {
     names: Vec<String>,
     /// The name by which each table is known in the query, and its number.
     relations: Vec<(String, u32)>,
+    /// How many select lists it has.
+    selects: usize,
 }
 
 impl Visitor for Mentioned<'_> {
@@ -555,6 +562,11 @@ impl Visitor for Mentioned<'_> {
         let tables = query.with.iter().flat_map(|with| &with.cte_tables);
         let names = tables.map(|cte| self.schema.dialect.fold(&cte.alias.name));
         self.ctes.extend(names);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, _: &Select) -> ControlFlow<Refusal> {
+        self.selects += 1;
         ControlFlow::Continue(())
     }
 

@@ -254,6 +254,12 @@ pub const STATEMENTS: &[&str] = &[
     "SELECT id FROM account WHERE (score, id) < ($1, $2) ORDER BY score DESC, id DESC LIMIT 2 ## \
      7 ## 3",
     // Joins.
+    "SELECT a.label, r.at FROM (account a NATURAL JOIN archive r)",
+    "SELECT a.plain, r.at FROM (account a NATURAL LEFT JOIN archive r) ORDER BY a.plain",
+    "SELECT e.number, a.plain FROM entry e CROSS JOIN (account a NATURAL JOIN open o) WHERE \
+     upper(e.memo) > '' ORDER BY 1, 2",
+    "SELECT row_to_json(label) FROM open label WHERE EXISTS (SELECT 1 FROM account WHERE \
+     upper(note) > '' AND plain = label.id) ORDER BY label.id",
     "SELECT a.id, b.id FROM account a JOIN account b ON a.note = b.note AND a.id < b.id ORDER BY \
      1, 2",
     "SELECT a.id, e.value FROM account a LEFT JOIN entry e ON e.account_id = a.id AND e.value > \

@@ -42,6 +42,8 @@ pub const STATEMENTS: &[&str] = &[
     "MERGE INTO archive t USING account a JOIN entry e ON a.id = e.account_id AND e.number = 1 ON \
      t.id = a.id WHEN MATCHED THEN UPDATE SET note = e.memo WHEN NOT MATCHED THEN INSERT (id, \
      note) VALUES (a.id, a.note)",
+    "MERGE INTO archive t USING (account a NATURAL JOIN open o) ON t.at = a.plain WHEN MATCHED \
+     THEN UPDATE SET note = o.word || t.at",
     "MERGE INTO open t USING account s ON t.id = s.plain AND upper(s.name) > '' WHEN MATCHED THEN \
      UPDATE SET tags = ARRAY[t.word] ## refused: an array or a row for a column",
     "MERGE INTO open t USING account s ON t.id = s.plain AND upper(s.name) > '' WHEN NOT MATCHED \

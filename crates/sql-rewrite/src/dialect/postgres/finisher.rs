@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{
     DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
     JoinConstraint, JoinOperator, ObjectName, Query, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, TableFactor, Value, Visit, Visitor,
+    SelectItemQualifiedWildcardKind, TableFactor, TableWithJoins, Value, Visit, Visitor,
 };
 
 use super::names::{SYSTEM_COLUMNS, builtin, folded, is_built_in, split};
@@ -422,18 +422,21 @@ impl Visitor for Check<'_> {
     }
 }
 
-fn is_natural(operator: &JoinOperator) -> bool {
+fn has_natural(from: &TableWithJoins) -> bool {
     use JoinOperator as J;
-    matches!(
-        operator,
-        J::Join(JoinConstraint::Natural)
-            | J::Inner(JoinConstraint::Natural)
-            | J::Left(JoinConstraint::Natural)
-            | J::LeftOuter(JoinConstraint::Natural)
-            | J::Right(JoinConstraint::Natural)
-            | J::RightOuter(JoinConstraint::Natural)
-            | J::FullOuter(JoinConstraint::Natural)
-    )
+    let mut operators = from.joins.iter().map(|join| &join.join_operator);
+    operators.any(|operator| {
+        matches!(
+            operator,
+            J::Join(JoinConstraint::Natural)
+                | J::Inner(JoinConstraint::Natural)
+                | J::Left(JoinConstraint::Natural)
+                | J::LeftOuter(JoinConstraint::Natural)
+                | J::Right(JoinConstraint::Natural)
+                | J::RightOuter(JoinConstraint::Natural)
+                | J::FullOuter(JoinConstraint::Natural)
+        )
+    })
 }
 
 /// Whether a query means all columns of a relation at some place: by `*`, by its name as a row, or
@@ -456,10 +459,7 @@ pub(crate) fn means_whole_rows(query: &Query, is_relation: impl Fn(&str) -> bool
                         )
                 )
             });
-            let joins = select.from.iter().flat_map(|from| &from.joins);
-            let mut operators = joins.map(|join| &join.join_operator);
-            let has_natural = operators.any(is_natural);
-            stop_if(has_star || has_natural)
+            stop_if(has_star || select.from.iter().any(has_natural))
         }
 
         fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
@@ -480,12 +480,16 @@ pub(crate) fn means_whole_rows(query: &Query, is_relation: impl Fn(&str) -> bool
         }
 
         fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
-            // `t AS u (a, b)` counts the columns of the table.
-            let alias = match factor {
-                TableFactor::Table { alias, .. } => alias.as_ref(),
-                _ => None,
-            };
-            stop_if(alias.is_some_and(|alias| !alias.columns.is_empty()))
+            stop_if(match factor {
+                // `t AS u (a, b)` counts the columns of the table.
+                TableFactor::Table { alias, .. } => alias
+                    .as_ref()
+                    .is_some_and(|alias| !alias.columns.is_empty()),
+                TableFactor::NestedJoin {
+                    table_with_joins, ..
+                } => has_natural(table_with_joins),
+                _ => false,
+            })
         }
     }
 
