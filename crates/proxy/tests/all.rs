@@ -6,6 +6,7 @@ mod by_finisher;
 mod canary;
 mod checked;
 mod cluster;
+mod collations;
 mod columns;
 mod common;
 mod compact;

@@ -40,7 +40,7 @@ fn start(setup: &Setup, database: &str, options: &str) -> Option<Client> {
 
 /// The answer of the server or a refusal; whether it is an answer.
 #[track_caller]
-fn is_answered(client: &mut Client, statement: &str) -> bool {
+pub fn is_answered(client: &mut Client, statement: &str) -> bool {
     let plain = answer(client, &statement.replace("word", "plain")).expect(statement);
     match answer(client, statement) {
         Ok(given) => {

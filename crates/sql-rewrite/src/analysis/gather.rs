@@ -143,12 +143,15 @@ impl Analysis<'_> {
             return Ok(None);
         };
         self.refuse_member(Some(column))?;
-        let by_server = self.column(column).mode == Mode::Order;
+        let own = self.column(column);
+        // The proxy would compare texts by their bytes.
+        let by_finisher = own.logical.is_text() && self.schema.leaves_text_order();
+        let by_proxy = own.mode != Mode::Order && !by_finisher;
         Ok(match aggregate(&called) {
             Some(Aggregation::Sum) => Some((column, AggregateFunction::Sum)),
             Some(Aggregation::Average) => Some((column, AggregateFunction::Average)),
-            Some(Aggregation::Minimum) if !by_server => Some((column, AggregateFunction::Minimum)),
-            Some(Aggregation::Maximum) if !by_server => Some((column, AggregateFunction::Maximum)),
+            Some(Aggregation::Minimum) if by_proxy => Some((column, AggregateFunction::Minimum)),
+            Some(Aggregation::Maximum) if by_proxy => Some((column, AggregateFunction::Maximum)),
             _ => None,
         })
     }
