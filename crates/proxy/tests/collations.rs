@@ -2,6 +2,7 @@
 //! table, or the statement is refused.
 
 use crate::common::Setup;
+use crate::common::texts::answer;
 use crate::letters::is_answered;
 use postgres::{Client, NoTls};
 
@@ -43,5 +44,77 @@ fn extremes_of_texts_within_a_query_are_those_of_the_database() {
         "SELECT max(name), min(name) FROM word",
     ] {
         assert!(is_answered(&mut client, text), "{text}");
+    }
+}
+
+const COUNTS: [&str; 4] = [
+    "SELECT k, sum(n) FROM word GROUP BY k ORDER BY sum(n)",
+    "SELECT city, n + 1 FROM word WHERE city = 'BERN' AND n > 1 ORDER BY n",
+    "SELECT count(*), sum(n) FROM word WHERE city = 'BERN'",
+    "SELECT city, count(*) FROM word WHERE name = 'x' GROUP BY city",
+];
+
+/// In these the proxy would have to compare texts of the column.
+const COMPARED: [&str; 11] = [
+    "SELECT count(*), sum(n) FROM word GROUP BY city",
+    "SELECT DISTINCT lower(city), n / 10 FROM word",
+    "SELECT count(DISTINCT city) FROM word WHERE n > 0",
+    "SELECT sum(n) FROM word GROUP BY city::text",
+    "SELECT sum(n) FROM word GROUP BY lower(city)",
+    "SELECT sum(n) FROM word GROUP BY k COLLATE loose",
+    "SELECT sum(s.n) FROM (SELECT city AS c, n FROM word) s GROUP BY s.c",
+    "SELECT sum(s.n) FROM (SELECT city::varchar AS c, n FROM word) s GROUP BY s.c",
+    "SELECT n FROM word WHERE CASE WHEN n > 1 THEN city::text END = 'BERN'",
+    "SELECT n FROM word WHERE COALESCE(city::text, name) = 'BERN'",
+    "SELECT sum(n) FROM word GROUP BY folded",
+];
+
+fn start(setup: &Setup) -> Client {
+    let mut client = setup.connect();
+    client
+        .batch_execute(
+            "CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', \
+             deterministic = false); CREATE DOMAIN folded AS text COLLATE loose",
+        )
+        .expect("made");
+    make(
+        &mut client,
+        "k text, name text, n integer, city text COLLATE loose, folded folded",
+        "('a', 'x', 1, 'Bern', 'Bern'), ('A', 'x', 2, 'bern', 'bern'), \
+         ('a', 'y', 3, 'BERN', 'BERN')",
+    );
+    client
+}
+
+#[test]
+fn texts_of_other_bytes_are_one_by_a_nondeterministic_collation() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let mut setup = Setup::start(RULES);
+    setup.is_searched = false;
+    let mut client = start(&setup);
+    for text in COUNTS {
+        assert!(is_answered(&mut client, text), "{text}");
+    }
+    for text in COMPARED {
+        assert!(!is_answered(&mut client, text), "{text}");
+    }
+}
+
+#[test]
+fn the_finisher_compares_no_texts_by_a_collation_that_it_has_not() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let mut setup = Setup::start_with_finisher(RULES);
+    setup.is_searched = false;
+    let mut client = start(&setup);
+    for text in COUNTS {
+        assert!(is_answered(&mut client, text), "{text}");
+    }
+    for text in COMPARED {
+        let given = answer(&mut client, text);
+        assert!(given.is_err(), "{text}: {given:?}");
     }
 }

@@ -260,17 +260,23 @@ impl Shape {
 }
 
 /// Leaves rows to the finisher, if there is one, that the proxy would have to compare by a column
-/// of a type which it does not know.
+/// of a type which it does not know. Without one it learns the type from the server, but not the
+/// collation.
 fn check_known(
     compares_rows: bool,
     fetched: &[Fetched],
     lowering: &Lowering,
 ) -> Result<(), Refusal> {
     let is_unknown =
-        |one: &Fetched| one.logical.is_none() && one.sealed.is_none() && one.gathered.is_none();
-    match compares_rows && lowering.may_leave() && fetched.iter().any(is_unknown) {
+        |one: &&Fetched| one.logical.is_none() && one.sealed.is_none() && one.gathered.is_none();
+    let mut unknown = fetched.iter().filter(is_unknown);
+    let analysis = &lowering.analysis;
+    let is_left =
+        |one: &Fetched| lowering.may_leave() || analysis.may_be_nondeterministic(&one.expression);
+    match compares_rows && unknown.any(is_left) {
         true => Err(unsupported(
-            "DISTINCT or GROUP BY in the proxy beside a column of a type that it does not know",
+            "DISTINCT or GROUP BY in the proxy beside a column of a type or collation that it does \
+             not know",
         )),
         false => Ok(()),
     }

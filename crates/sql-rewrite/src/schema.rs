@@ -414,6 +414,8 @@ pub struct FinisherFacts {
     /// Whether texts of the database sort by their bytes. Otherwise the proxy, which compares
     /// bytes, leaves orders of texts to the finisher.
     pub sorts_by_bytes: bool,
+    /// Whether a column has a nondeterministic collation: by it, texts of other bytes may be equal.
+    pub has_nondeterministic: bool,
 }
 
 /// Which text search configurations the finisher has as the server has them.

@@ -9,7 +9,7 @@ mod forms;
 mod plain;
 
 pub(crate) use forms::{balanced, is_given_as_text, plain_arguments};
-pub(crate) use plain::{has_aggregate, plain_type, window_function};
+pub(crate) use plain::{has_aggregate, window_function};
 
 use super::constant::as_read;
 use super::meeting::has_constant;
@@ -235,7 +235,7 @@ impl Lowering<'_, '_> {
             },
             (None, Some(gathered)) => Some(attempt.gathered_type(gathered).ok()?),
             (None, None) if !self.plain => return None,
-            (None, None) => plain_type(expression, self.scope),
+            (None, None) => self.analysis.plain_type(expression, self.scope),
         };
         // A constant in it may be meant for the protected column that its value is compared with.
         // One in a predicate has met its operand there.

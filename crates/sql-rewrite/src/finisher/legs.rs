@@ -376,6 +376,12 @@ pub(super) fn counted_row() -> (OutputKind, Element, ArrayColumn) {
     (OutputKind::Plain, Element::Binary, array)
 }
 
+/// Whether the server has printed a collation with its schema: it is none of PostgreSQL's own.
+fn is_of_users(collation: &str) -> bool {
+    let mut outside_of_quotes = collation.split('"').step_by(2);
+    outside_of_quotes.any(|part| part.contains('.'))
+}
+
 /// A column of a table, which comes sealed or in clear.
 ///
 /// # Errors
@@ -417,6 +423,14 @@ pub(super) fn column(
             .with_hint("Leave the column out, if the statement can do without it."));
         }
     };
+    let collation = known.and_then(|known| known.collation.clone());
+    if collation.as_deref().is_some_and(is_of_users) {
+        return Err(unsupported(&format!(
+            "column {}.{} with a collation of users in a query that the finisher evaluates",
+            table.name, column.name
+        ))
+        .with_hint("Leave the column out, if the statement can do without it."));
+    }
     let is_text = type_name.ends_with("[]");
     let array = ArrayColumn {
         name,
@@ -425,7 +439,7 @@ pub(super) fn column(
             true => ArrayType::Text,
             false => ArrayType::Own,
         },
-        collation: known.and_then(|known| known.collation.clone()),
+        collation,
     };
     let element = match is_text {
         true => Element::Text,

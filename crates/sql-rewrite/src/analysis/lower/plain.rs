@@ -5,13 +5,47 @@ use std::ops::ControlFlow;
 use column_value::LogicalType;
 use semantics_postgres::{Accumulator, Aggregation};
 use sqlparser::ast::{
-    BinaryOperator as B, CastKind, Expr, Function, FunctionArguments, UnaryOperator as U, Visit,
+    BinaryOperator as B, CastKind, Expr, Function, FunctionArguments, ObjectName,
+    UnaryOperator as U, Visit,
 };
 
 use crate::analysis::function::argument_expression;
-use crate::analysis::{Scope, constant, gather};
+use crate::analysis::{Analysis, Scope, constant, gather};
 use crate::type_limits::without_limits;
 use crate::{Dialect, walk};
+
+impl Analysis<'_> {
+    /// The type of a plain expression, where the schema has it. Of a text it is left open where its
+    /// collation may be nondeterministic: then texts of other bytes may be equal to it, and the
+    /// proxy compares bytes.
+    pub fn plain_type(&self, expression: &Expr, scope: &Scope) -> Option<LogicalType> {
+        let is_name = matches!(
+            expression,
+            Expr::Identifier(_) | Expr::CompoundIdentifier(_)
+        );
+        plain_type(expression, scope).filter(|logical| {
+            is_name || !logical.is_text() || !self.may_be_nondeterministic(expression)
+        })
+    }
+
+    /// Whether an expression may have a nondeterministic collation: it names one, or columns have
+    /// such.
+    pub fn may_be_nondeterministic(&self, expression: &Expr) -> bool {
+        let names_one = walk::expressions(expression, |part| match part {
+            Expr::Collate { collation, .. } if !is_of_bytes(collation) => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        });
+        names_one.is_break() || self.schema.catalogue.finisher.has_nondeterministic
+    }
+}
+
+/// Whether a collation is one of PostgreSQL's own that compares bytes.
+fn is_of_bytes(collation: &ObjectName) -> bool {
+    matches!(
+        collation.to_string().as_str(),
+        r#""C""# | r#""POSIX""# | r#"pg_catalog."C""# | r#"pg_catalog."POSIX""#
+    )
+}
 
 /// Aggregates; each other function takes single values.
 pub(crate) fn has_aggregate(expression: &Expr, dialect: Dialect) -> bool {
@@ -49,8 +83,7 @@ pub(crate) fn window_function(part: &impl Visit) -> Option<String> {
     called.break_value()
 }
 
-/// The type of a plain expression, where the schema has it.
-pub(crate) fn plain_type(expression: &Expr, scope: &Scope) -> Option<LogicalType> {
+fn plain_type(expression: &Expr, scope: &Scope) -> Option<LogicalType> {
     match expression {
         Expr::Identifier(name) => scope.resolve(std::slice::from_ref(name)).ok()?.logical,
         Expr::CompoundIdentifier(parts) => scope.resolve(parts).ok()?.logical,

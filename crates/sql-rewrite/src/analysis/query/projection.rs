@@ -111,7 +111,7 @@ impl Analysis<'_> {
         let name = alias.or_else(|| self.dialect().output_name(expression));
         let had_name = name.clone();
         let before = self.dialect().output_name(expression);
-        let logical = super::super::lower::plain_type(expression, scope);
+        let logical = self.plain_type(expression, scope);
         let is_comparison = matches!(
             expression,
             Expr::BinaryOp { .. } | Expr::IsNull(_) | Expr::IsNotNull(_)

@@ -288,7 +288,7 @@ SELECT c.oid::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog
 
 /// Their columns: relation, number, name, NOT NULL, whether the server fills it, type, whether the
 /// server computes it from others, whether it has privileges of its own, its collation unless it
-/// is that of the type.
+/// is that of the type, whether by its collation texts of other bytes may be equal.
 const COLUMNS: &str = "\
 SELECT a.attrelid::pg_catalog.text, a.attnum::pg_catalog.text, a.attname::pg_catalog.text,
        a.attnotnull::pg_catalog.text,
@@ -297,11 +297,13 @@ SELECT a.attrelid::pg_catalog.text, a.attnum::pg_catalog.text, a.attname::pg_cat
        (a.attgenerated OPERATOR(pg_catalog.<>) '')::pg_catalog.text,
        (a.attacl IS NOT NULL)::pg_catalog.text,
        CASE WHEN a.attcollation OPERATOR(pg_catalog.<>) t.typcollation
-            THEN a.attcollation::pg_catalog.regcollation::pg_catalog.text END
+            THEN a.attcollation::pg_catalog.regcollation::pg_catalog.text END,
+       (NOT l.collisdeterministic)::pg_catalog.text
   FROM pg_catalog.pg_attribute a
   JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) a.attrelid
   JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
   JOIN pg_catalog.pg_type t ON t.oid OPERATOR(pg_catalog.=) a.atttypid
+  LEFT JOIN pg_catalog.pg_collation l ON l.oid OPERATOR(pg_catalog.=) a.attcollation
  WHERE c.relkind OPERATOR(pg_catalog.=) ANY ('{r,p,v,m,f}'::pg_catalog.\"char\"[])
    AND a.attnum OPERATOR(pg_catalog.>) 0 AND NOT a.attisdropped
    AND n.nspname OPERATOR(pg_catalog.!~) '^pg_'

@@ -10,6 +10,8 @@ use crate::schema::{Answer, Column, ColumnType, SealedForm, ServerType};
 impl Building<'_> {
     pub(super) fn read_columns(&mut self, answer: &Answer) {
         for row in answer {
+            let is_nondeterministic = truth(row, 9);
+            self.schema.catalogue.finisher.has_nondeterministic |= is_nondeterministic;
             let column = Column {
                 name: text(row, 2),
                 written: None,
@@ -18,7 +20,7 @@ impl Building<'_> {
                 has_default: truth(row, 4),
                 is_generated: truth(row, 6),
                 protected: None,
-                physical: physical_of(&text(row, 5)),
+                physical: physical_of(&text(row, 5)).filter(|_| !is_nondeterministic),
             };
             self.note_type(row, column.number);
             // What the type is called is needed for the message only, so it is read again there.
