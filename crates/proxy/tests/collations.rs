@@ -47,7 +47,7 @@ fn extremes_of_texts_within_a_query_are_those_of_the_database() {
     }
 }
 
-const COUNTS: [&str; 4] = [
+const ANSWERED: [&str; 4] = [
     "SELECT k, sum(n) FROM word GROUP BY k ORDER BY sum(n)",
     "SELECT city, n + 1 FROM word WHERE city = 'BERN' AND n > 1 ORDER BY n",
     "SELECT count(*), sum(n) FROM word WHERE city = 'BERN'",
@@ -94,7 +94,7 @@ fn texts_of_other_bytes_are_one_by_a_nondeterministic_collation() {
     let mut setup = Setup::start(RULES);
     setup.is_searched = false;
     let mut client = start(&setup);
-    for text in COUNTS {
+    for text in ANSWERED {
         assert!(is_answered(&mut client, text), "{text}");
     }
     for text in COMPARED {
@@ -110,7 +110,7 @@ fn the_finisher_compares_no_texts_by_a_collation_that_it_has_not() {
     let mut setup = Setup::start_with_finisher(RULES);
     setup.is_searched = false;
     let mut client = start(&setup);
-    for text in COUNTS {
+    for text in ANSWERED {
         assert!(is_answered(&mut client, text), "{text}");
     }
     for text in COMPARED {

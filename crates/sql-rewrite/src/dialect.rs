@@ -286,6 +286,12 @@ impl Dialect {
         }
     }
 
+    /// Whether an output column has a name to the server that is known only when `*` in it is
+    /// written out.
+    pub(crate) fn has_unknown_name(self, expression: &Expr) -> bool {
+        matches!(self, Self::Postgres) && output_names::has_unknown_name(expression)
+    }
+
     /// Gives the columns of a query in `FROM` or `WITH` the names that they have to the server.
     pub(crate) fn name_columns(self, body: &mut SetExpr) {
         match self {

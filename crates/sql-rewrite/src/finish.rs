@@ -367,6 +367,9 @@ fn expand(items: &[SelectItem], scope: &Scope) -> Result<Vec<(OutColumn, Expr)>,
     let mut expanded = Vec::new();
     for item in items {
         match item {
+            SelectItem::UnnamedExpr(expression) if scope.dialect.has_unknown_name(expression) => {
+                return Err(unsupported("a subquery with * in what the proxy finishes"));
+            }
             SelectItem::UnnamedExpr(expression) => {
                 let name = scope.dialect.output_name(expression);
                 expanded.push((named(name), expression.clone()));

@@ -238,6 +238,8 @@ pub const STATEMENTS: &[&str] = &[
     "SELECT score / 2 AS half, count(*) FROM account GROUP BY half HAVING sum(amount) > 0 ORDER \
      BY half",
     // Subqueries.
+    "SELECT id, (SELECT * FROM (SELECT e.memo AS label FROM entry e WHERE e.account_id = a.id AND \
+     e.number = 1) z) FROM account a ORDER BY label, id",
     "SELECT id FROM account WHERE amount = (SELECT max(amount) FROM account) ORDER BY id",
     "SELECT id FROM account WHERE amount > (SELECT avg(amount) FROM account) ORDER BY id",
     "SELECT id FROM account a WHERE EXISTS (SELECT 1 FROM entry e WHERE e.account_id = a.id AND \

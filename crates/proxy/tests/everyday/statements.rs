@@ -250,6 +250,13 @@ pub const STATEMENTS: &[&str] = &[
     "SELECT id FROM account ORDER BY CASE WHEN score > 5 THEN 0 ELSE 1 END, id",
     "SELECT id, score + 1 AS more FROM account ORDER BY more, id",
     "SELECT id FROM account ORDER BY random() LIMIT 0",
+    // A column that is called as the first one of `*`.
+    "SELECT id, (SELECT * FROM (SELECT e.memo AS label FROM entry e WHERE e.account_id = a.id AND \
+     e.number = 1) z) FROM account a ORDER BY label, id ## refused: a subquery with *",
+    "SELECT a.id, s.x FROM account a CROSS JOIN LATERAL (SELECT label AS x FROM (SELECT (SELECT * \
+     FROM (SELECT 'x' AS label) z)) y) s",
+    "SELECT s.name, s.plain FROM (SELECT (SELECT z.* FROM (SELECT name FROM archive WHERE id = 2) \
+     z), plain FROM account) s WHERE s.name = $1 ## CANARYbob",
     // Locks.
     "SELECT id, score FROM account WHERE id = $1 FOR UPDATE ## 1",
     "SELECT id FROM account WHERE name = $1 FOR UPDATE SKIP LOCKED ## CANARYbob",

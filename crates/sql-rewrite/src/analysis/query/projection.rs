@@ -9,7 +9,7 @@ use sqlstate::SqlState;
 
 use super::super::{Analysis, OutColumn, Scope};
 use super::{Outputs, Targets};
-use crate::{ColumnId, Refusal};
+use crate::{ColumnId, Dialect, Refusal};
 use sql_plan::{refuse, unsupported};
 
 impl Analysis<'_> {
@@ -108,8 +108,9 @@ impl Analysis<'_> {
             SelectItem::ExprWithAlias { expr, alias } => (expr, Some(self.dialect().fold(alias))),
             _ => return Err(unsupported("* at this place")),
         };
+        let is_unknown =
+            alias.is_none() && target.is_none() && self.dialect().has_unknown_name(expression);
         let name = alias.or_else(|| self.dialect().output_name(expression));
-        let had_name = name.clone();
         let before = self.dialect().output_name(expression);
         let logical = self.plain_type(expression, scope);
         let is_comparison = matches!(
@@ -137,8 +138,12 @@ impl Analysis<'_> {
                 alias: self.dialect().quote(had),
             };
         }
+        let name = match is_unknown {
+            true => Some(name_star(item, self.dialect())?),
+            false => name,
+        };
         Ok(OutColumn {
-            name: had_name,
+            name,
             written: None,
             sealed,
             gathered,
@@ -181,6 +186,24 @@ impl Analysis<'_> {
         }
         is_label
     }
+}
+
+/// Gives an output column the name that it has: that of the first column of a query, in which `*`
+/// has been written out.
+fn name_star(item: &mut SelectItem, dialect: Dialect) -> Result<String, Refusal> {
+    if let SelectItem::UnnamedExpr(expression) = &*item
+        && let Some(name) = dialect.output_name(expression)
+    {
+        *item = SelectItem::ExprWithAlias {
+            expr: expression.clone(),
+            alias: dialect.quote(&name),
+        };
+        return Ok(name);
+    }
+    Err(
+        unsupported("a subquery with * of a relation whose columns are not known, as a column")
+            .with_hint("Name its column, or give it an alias."),
+    )
 }
 
 /// The columns of `table.*`; None: they are not known, and not protected.

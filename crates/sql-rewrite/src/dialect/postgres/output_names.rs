@@ -47,6 +47,9 @@ pub(crate) fn name_item(item: &mut SelectItem) {
     ) {
         return;
     }
+    if has_unknown_name(expression) {
+        return;
+    }
     let name = output_name(expression).unwrap_or_else(|| UNNAMED.to_owned());
     *item = SelectItem::ExprWithAlias {
         expr: expression.clone(),
@@ -59,7 +62,14 @@ pub(crate) fn output_name(expression: &Expr) -> Option<String> {
     figured(expression).0
 }
 
-/// A name, and whether it takes precedence over that of a cast or a CASE around it.
+/// Whether the name of a column is not known as the text stands: it is that of the first column of
+/// `*` in a query.
+pub(crate) fn has_unknown_name(expression: &Expr) -> bool {
+    matches!(figured(expression), (None, true))
+}
+
+/// A name, and whether it takes precedence over that of a cast or a CASE around it; None of
+/// precedence: it is not known.
 fn figured(expression: &Expr) -> (Option<String>, bool) {
     match expression {
         Expr::Identifier(name) => (Some(folded(name)), true),
@@ -121,10 +131,11 @@ fn function_name(expression: &Expr) -> Option<&'static str> {
     })
 }
 
-/// The name of the first column of a query within an expression.
+/// The name of the first column of a query within an expression; None: it is not known.
 fn first_name(body: &SetExpr) -> Option<String> {
     match body {
         SetExpr::Select(select) => match select.projection.first()? {
+            SelectItem::UnnamedExpr(expression) if has_unknown_name(expression) => None,
             SelectItem::UnnamedExpr(expression) => {
                 Some(output_name(expression).unwrap_or_else(|| UNNAMED.to_owned()))
             }
@@ -165,6 +176,7 @@ fn type_name(data_type: &DataType) -> Option<String> {
         "char" | "character" => "bpchar",
         "character varying" | "char varying" => "varchar",
         "bit varying" => "varbit",
+        word if word.starts_with("interval ") => "interval",
         "time without time zone" => "time",
         "time with time zone" => "timetz",
         "timestamp without time zone" => "timestamp",
@@ -231,8 +243,13 @@ mod tests {
             ("substring(a FROM 1)", "substring"),
             ("TRIM(LEADING 'x' FROM a)", "ltrim"),
             ("a IS NULL", "?column?"),
+            ("(a - b)::interval day to second", "interval"),
             // A column name needs no alias.
             ("a.b", ""),
+            // What it is called is known when `*` is written out.
+            ("(SELECT * FROM t)", ""),
+            ("(SELECT (SELECT t.* FROM t))::text", ""),
+            ("CASE WHEN a THEN b ELSE (SELECT * FROM t) END", ""),
         ] {
             assert_eq!(named(expression), name, "{expression}");
         }
