@@ -86,6 +86,8 @@ pub(crate) struct Analysis<'s> {
     /// Whether aggregates that the server cannot compute may be gathered: the proxy finishes the
     /// query.
     pub gathers: bool,
+    /// Columns under whose name a set operation or a join has values of a column with other limits.
+    mixed: BTreeSet<ColumnId>,
 }
 
 impl<'s> Analysis<'s> {
@@ -101,6 +103,7 @@ impl<'s> Analysis<'s> {
             fires_triggers: false,
             uses: BTreeSet::new(),
             gathers: false,
+            mixed: BTreeSet::new(),
         }
     }
 
@@ -163,6 +166,27 @@ impl<'s> Analysis<'s> {
     pub fn note_use(&mut self, columns: impl IntoIterator<Item = ColumnId>, what: Use) {
         let columns = columns.into_iter();
         self.uses.extend(columns.map(|column| (column, what)));
+    }
+
+    /// Notes that a column of a query has values of two protected columns, under the name of one.
+    pub fn note_mixed(&mut self, one: ColumnId, other: ColumnId) {
+        if !self.schema.have_one_type(one, other) {
+            self.mixed.insert(one);
+        }
+    }
+
+    /// Refuses to take a value for one that keeps to the limits of its column, if it may be another
+    /// column's.
+    pub fn check_unmixed(&self, column: ColumnId) -> Result<(), Refusal> {
+        match self.mixed.contains(&column) {
+            false => Ok(()),
+            true => Err(refuse(format!(
+                "a value that may be of protected column {} or of one with other limits, and is \
+                 stored or cast",
+                self.title(column)
+            ))
+            .with_hint("Store or cast each of the columns by a query of its own.")),
+        }
     }
 
     /// A hole, and the expression that stands for it in the tree.

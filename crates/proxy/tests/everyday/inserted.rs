@@ -1,6 +1,11 @@
 //! `INSERT` of rows that the finisher computes.
 
 pub const STATEMENTS: &[&str] = &[
+    // Columns of one domain with other limits.
+    "INSERT INTO brief (at) SELECT at FROM brief UNION ALL SELECT at FROM lengthy",
+    "INSERT INTO brief (word) SELECT word FROM brief UNION ALL SELECT word FROM lengthy",
+    "INSERT INTO brief (at, word) SELECT at, lengthy.word::varchar(5) FROM brief FULL JOIN lengthy \
+     USING (at)",
     // Rows of arrays, as Django and SQLAlchemy send them.
     "INSERT INTO account (id, name, note) SELECT * FROM UNNEST($1::int[], $2::varchar[], \
      $3::text[]) RETURNING id, name ## {11,12} ## {CANARYu,CANARYv} ## {CANARYx,NULL}",

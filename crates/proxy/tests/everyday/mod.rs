@@ -49,6 +49,14 @@ moment = { type = "timestamptz(6)", mode = "equality" }
 late = { type = "timestamp(2)", mode = "equality" }
 [columns.gone]
 late = { type = "timestamp(2)" }
+
+[columns.brief]
+at = { type = "timestamp(0)", mode = "equality", domain = "at" }
+word = { type = "varchar(5)", mode = "equality", domain = "word" }
+
+[columns.lengthy]
+at = { type = "timestamp(3)", mode = "equality", domain = "at" }
+word = { type = "varchar(40)", mode = "equality", domain = "word" }
 "#;
 
 const CREATE: &[&str] = &[
@@ -62,6 +70,8 @@ const CREATE: &[&str] = &[
     "CREATE TABLE visit (id integer PRIMARY KEY, at timestamp(3) DEFAULT '2001-02-03 \
      04:05:06.7895', seen timestamptz(1), clock time(0), made timestamp(0) without time zone, \
      whole timestamp(6), moment timestamp(6) with time zone)",
+    "CREATE TABLE brief (at timestamp(0), word varchar(5))",
+    "CREATE TABLE lengthy (at timestamp(3), word varchar(40))",
     "INSERT INTO account VALUES \
      (1, 'CANARYann', 'CANARY first', 10.50, '2001-02-03', 10, 5, 1, 'a'), \
      (2, 'CANARYbob', 'CANARY Second', 20.25, '1999-12-31', 20, NULL, 2, 'b'), \
@@ -80,6 +90,9 @@ const CREATE: &[&str] = &[
      (3, NULL, NULL, NULL, NULL, '2001-02-03', NULL), \
      (4, '2001-02-03 04:05:06.79', '2001-02-03 04:05:06.4Z', '00:00', '2001-02-03 04:05:06.5', \
      '1998-01-01 00:00:00.000001', NULL)",
+    "INSERT INTO brief VALUES ('2001-02-03 04:05:06', 'first')",
+    "INSERT INTO lengthy VALUES ('1999-12-31 23:59:59.9', 'CANARYlong'), \
+     ('2001-02-03 04:05:06', 'first')",
 ];
 
 /// What is left in the tables.
@@ -89,6 +102,7 @@ const LEFT: &[&str] = &[
     "SELECT * FROM archive ORDER BY at, id",
     "SELECT * FROM open ORDER BY id",
     "SELECT * FROM visit ORDER BY id",
+    "SELECT * FROM brief",
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -286,6 +286,20 @@ pub const STATEMENTS: &[&str] = &[
     "INSERT INTO archive (at, id, name) SELECT * FROM (SELECT id, name, plain FROM account) a \
      JOIN (SELECT DISTINCT account_id AS id FROM entry) e USING (id) \
      JOIN (SELECT 5 AS plain) p USING (plain)",
+    // Columns of one domain with other limits.
+    "SELECT at, word FROM brief UNION ALL SELECT at, word FROM lengthy",
+    "SELECT word FROM brief FULL JOIN lengthy USING (word)",
+    "INSERT INTO brief (at) SELECT at FROM brief UNION ALL SELECT at FROM lengthy ## refused: with \
+     other limits",
+    "INSERT INTO brief (word) SELECT s.word FROM (SELECT word FROM brief UNION SELECT word FROM \
+     lengthy) s ## refused: with other limits",
+    "INSERT INTO brief (at) SELECT at FROM brief FULL JOIN lengthy USING (at) ## refused: with \
+     other limits",
+    "UPDATE brief SET word = (SELECT max(s.word) FROM (SELECT word FROM brief UNION ALL SELECT word \
+     FROM lengthy) s) ## refused: word",
+    "SELECT s.word::varchar(5) FROM (SELECT word FROM brief UNION ALL SELECT word FROM lengthy) s",
+    "SELECT s.at::timestamp(0) FROM (SELECT at FROM brief UNION ALL SELECT at FROM lengthy) s",
+    "SELECT word::varchar(5) FROM brief FULL JOIN lengthy USING (word)",
     // Queries in queries.
     "SELECT id FROM account UNION SELECT id FROM archive",
     "SELECT name FROM account UNION ALL SELECT name FROM archive",

@@ -408,6 +408,7 @@ impl Analysis<'_> {
             return Ok(None);
         };
         if constant::logical_type(data_type) == Some(self.column(column).logical) {
+            self.check_unmixed(column)?;
             return Ok(Some(column));
         }
         Err(refuse(format!(

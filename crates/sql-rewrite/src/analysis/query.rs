@@ -209,9 +209,10 @@ impl Analysis<'_> {
                 continue;
             }
             self.pair(left.sealed, right.sealed)?;
-            if let (Some(one), Some(other)) = (left.sealed, right.sealed)
-                && !look_alike(self.column(one).logical, self.column(other).logical)
-            {
+            let (Some(one), Some(other)) = (left.sealed, right.sealed) else {
+                continue;
+            };
+            if !look_alike(self.column(one).logical, self.column(other).logical) {
                 return Err(refuse(format!(
                     "protected columns {} and {} of different types in one column of a set \
                      operation",
@@ -220,6 +221,7 @@ impl Analysis<'_> {
                 ))
                 .with_hint("Ask for them in two queries."));
             }
+            self.note_mixed(one, other);
         }
         let mut outputs = left;
         for (output, right) in outputs.iter_mut().flatten().zip(rights) {
@@ -336,7 +338,8 @@ impl Analysis<'_> {
         value: Option<ColumnId>,
         target: Option<ColumnId>,
     ) -> Result<(), Refusal> {
-        if value.is_some() {
+        if let Some(value) = value {
+            self.check_unmixed(value)?;
             self.note_use(target, Use::Written);
         }
         match (value, target) {

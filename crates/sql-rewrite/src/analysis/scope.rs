@@ -453,13 +453,13 @@ impl Scope<'_> {
     ///
     /// PostgreSQL 7.2.1.1: `*` shows the merged columns first, once, in the order of the clause;
     /// then what is left of the left side, then of the right one. All of that stays where the join
-    /// stands among others. Gives the protected ones of both sides.
+    /// stands among others. Gives the protected ones of both sides in pairs.
     pub fn merge(
         &mut self,
         sides: Sides,
         names: &[String],
         schema: &Schema,
-    ) -> Result<Vec<ColumnId>, Refusal> {
+    ) -> Result<Vec<(ColumnId, ColumnId)>, Refusal> {
         let indices = sides.left..self.relations.len();
         let mut lefts = self.shown(sides.left..sides.right);
         let mut rights = self.shown(sides.right..indices.end);
@@ -479,7 +479,7 @@ impl Scope<'_> {
             refuse_gathered([&left.column, &right.column], schema)?;
             joinable(schema, left.column.sealed, right.column.sealed)?;
             check_alike(schema, left.column.sealed, right.column.sealed)?;
-            paired.extend(left.column.sealed.into_iter().chain(right.column.sealed));
+            paired.extend(left.column.sealed.zip(right.column.sealed));
             for relation in &mut self.relations[sides.right..] {
                 if relation.find(name).is_some() && !relation.merged.contains(name) {
                     relation.merged.push(name.clone());

@@ -13,7 +13,6 @@ use sqlparser::ast::{
 
 use super::{Schema, Table};
 use crate::analysis::{Constant, key_of};
-use crate::type_limits::look_alike;
 use crate::walk;
 use crate::{ColumnId, Dialect, Mode};
 
@@ -253,11 +252,10 @@ impl<'a> View<'a> {
             .collect()
     }
 
-    /// Whether a column may have values of both: they are alike, and so are their types.
+    /// Whether a column may have values of both: they are alike, and of one type.
     fn merges(&self, left: Option<ColumnId>, right: Option<ColumnId>) -> bool {
-        let logical = |id: Option<ColumnId>| id.map(|id| self.schema.column(id).logical);
-        let of_types = match (logical(left), logical(right)) {
-            (Some(left), Some(right)) => look_alike(left, right),
+        let of_types = match (left, right) {
+            (Some(left), Some(right)) => self.schema.have_one_type(left, right),
             _ => true,
         };
         of_types && self.alike(left, right)

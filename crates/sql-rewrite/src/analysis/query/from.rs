@@ -105,17 +105,22 @@ impl Analysis<'_> {
                     .map(|name| self.dialect().split(name).map(|(_, name)| name))
                     .collect();
                 let names = names.ok_or_else(|| unsupported("a computed name"))?;
-                let paired = scope.merge(sides, &names, self.schema)?;
-                self.note_use(paired, Use::Paired);
-                Ok(())
+                self.merge(&names, sides, scope)
             }
             JoinConstraint::Natural => {
                 let names = scope.common_names(sides)?;
-                let paired = scope.merge(sides, &names, self.schema)?;
-                self.note_use(paired, Use::Paired);
-                Ok(())
+                self.merge(&names, sides, scope)
             }
         }
+    }
+
+    /// Merges the columns of a join that have one name.
+    fn merge(&mut self, names: &[String], sides: Sides, scope: &mut Scope) -> Result<(), Refusal> {
+        for (left, right) in scope.merge(sides, names, self.schema)? {
+            self.note_mixed(left, right);
+            self.note_use([left, right], Use::Paired);
+        }
+        Ok(())
     }
 
     fn factor(
