@@ -10,8 +10,8 @@ use page_codec::header::{COPY_SIZE, Header, UNFINISHED, VERSIONED_PAGES};
 use page_codec::page::PageCodec;
 
 use crate::abi::{
-    SQLITE_FCNTL_RESERVE_BYTES, SQLITE_IOERR, SQLITE_LOCK_RESERVED, SQLITE_LOCK_SHARED,
-    SQLITE_NOTADB, SQLITE_SYNC_NORMAL,
+    SQLITE_ERROR, SQLITE_FCNTL_RESERVE_BYTES, SQLITE_IOERR, SQLITE_LOCK_RESERVED,
+    SQLITE_LOCK_SHARED, SQLITE_NOTADB, SQLITE_SYNC_NORMAL,
 };
 use crate::api::SqliteApi;
 use crate::database::{Connection, Database, Opened, Prepared, Shared, State, lock};

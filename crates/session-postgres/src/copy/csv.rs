@@ -212,6 +212,7 @@ impl Csv {
             let given = (!is_null).then_some(&*self.content);
             if !row.keeps(given, convert)? {
                 row.separate(self.marks.delimiter, out);
+                let is_quoted = self.forced.quote.contains(&row.field);
                 let content = match given {
                     None => None,
                     Some(content) => row.convert(content, convert)?,
@@ -219,7 +220,6 @@ impl Csv {
                 match content {
                     None => out.extend_from_slice(&self.null),
                     Some(content) => {
-                        let is_quoted = self.forced.quote.contains(&row.field);
                         write(content, self.marks, (&self.null, is_alone), is_quoted, out);
                     }
                 }

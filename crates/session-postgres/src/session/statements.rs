@@ -3,7 +3,7 @@
 use semantics_postgres::TextContext;
 use session_core::plans::{Role, ServerStatement};
 use session_core::{Parameter, Statement, StatementError, check_size};
-use sql_plan::{Form, OutputKind, ParameterType, Source};
+use sql_plan::{Form, OutputKind, Source};
 use sqlstate::SqlState;
 use wire_postgres::backend::{self, write_value};
 use wire_postgres::frontend::{Bind, write_bind, write_parse};

@@ -124,14 +124,14 @@ impl Analysis<'_> {
         if let Some(known) = known(expression, self.dialect())? {
             let value = Expr::Value(known.into());
             *expression = match self.dialect() {
+                Dialect::MySql(_) => value,
                 // Elsewhere than in a condition the type shows, and NULL has none by itself.
-                Dialect::Postgres => Expr::Cast {
+                _ => Expr::Cast {
                     kind: CastKind::Cast,
                     expr: Box::new(value),
                     data_type: DataType::Boolean,
                     format: None,
                 },
-                Dialect::MySql(_) => value,
             };
             return Ok(());
         }

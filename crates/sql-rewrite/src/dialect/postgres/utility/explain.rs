@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use sqlparser::ast::UtilityOption;
 
 use crate::{
-    Dialect, Effects, FinisherQuery, FinisherWrite, Output, OutputKind, ParameterType, Piece, Plan,
-    Refusal, Source, Translated,
+    Dialect, Effects, FinisherQuery, FinisherWrite, Output, OutputKind, Piece, Plan, Refusal,
+    Source, Translated,
 };
 use sql_plan::{Element, FetchedColumnPlan, FetchedRelation, unsupported};
 
