@@ -424,7 +424,8 @@ fn columns_without_a_name_have_that_of_the_server() {
 fn null_beside_a_constant_is_not_always_null() {
     assert_starts(
         "SELECT visit_id, (NULL OR TRUE), (NULL AND FALSE), (NULL = 1) FROM visit",
-        "one: SELECT visit_id, (NULL OR true), (NULL AND false), (NULL) FROM \"public\".visit",
+        "one: SELECT visit_id, (NULL OR true), (NULL AND false), (CAST(NULL AS BOOLEAN)) FROM \
+         \"public\".visit",
     );
 }
 

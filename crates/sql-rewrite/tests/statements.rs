@@ -238,7 +238,9 @@ fn copy_takes_queries_that_the_server_executes_alone() {
         "COPY (SELECT name FROM person) TO '/file'",
         "COPY person TO PROGRAM 'cat'",
         "COPY person FROM '/file'",
-        "COPY person FROM STDIN (FORMAT csv, FORCE_NULL (name))",
+        "COPY person FROM STDIN (FORMAT csv, FORCE_QUOTE (name))",
+        "COPY person FROM STDIN (FORCE_NULL (name))",
+        "COPY person TO STDOUT (FREEZE)",
     ] {
         assert_refused(statement);
     }
