@@ -120,7 +120,7 @@ fn fields_of_csv_are_forced_as_the_server_does() {
     let plain = "CREATE TABLE plain (id integer PRIMARY KEY, name varchar(24) NOT NULL, remark \
                  text, born date, credit numeric(8,2))";
     client.batch_execute(plain).expect("made");
-    let stream: &[u8] = b"1,,\"\",\"\",1\n2,\"\",,,\n3,CANARYthree,r,2001-02-03,\"\"\n";
+    let stream: &[u8] = b"1,,\"\",\"\",1\n2,\"\",,,\n3,three,r,2001-02-03,\"\"\n";
     let into = "FROM STDIN WITH (FORMAT csv, FORCE_NOT_NULL (name), FORCE_NULL (born, remark, \
                 credit))";
     let out = "(remark, name, id) TO STDOUT WITH (FORMAT csv, FORCE_QUOTE (name, id))";

@@ -364,12 +364,8 @@ fn parameters_are_cast_from_the_type_that_is_declared() {
         ),
     ] {
         assert_same(&mut client, sql, &[declared], &[value]);
-        assert_same(
-            &mut client,
-            sql,
-            &[],
-            &[value.split('.').next().unwrap_or_default()],
-        );
+        let whole = value.replace(".7", "").replace("0.1", "0");
+        assert_same(&mut client, sql, &[], &[&whole]);
     }
     let mixed = "SELECT id FROM event WHERE count = $1::int OR price = $1";
     assert_same(&mut client, mixed, &[Type::INT2], &["5"]);
@@ -388,15 +384,13 @@ fn constants_are_cast_as_the_server_does() {
         "SELECT id FROM event WHERE near >= 0.1::real",
         "SELECT id FROM event WHERE near = 0.1",
         "SELECT id FROM event WHERE count = 5::int",
+        "SELECT id FROM event WHERE count = 4.7::int",
         "SELECT id FROM event WHERE price = 6::int",
         "SELECT id, NULL = 1, 'x' IS NULL, 1 = 1 FROM event ORDER BY id",
         "SELECT id FROM event WHERE (1 = 1 OR count = 1) AND near = 0.1::real",
     ] {
         assert_same(&mut client, sql, &[], &[]);
     }
-    let rounded = "SELECT id FROM event WHERE count = 4.7::int";
-    let error = asked(&mut client, rounded, &[], &[]);
-    assert_eq!(error.expect_err("it is refused").0, "0A000");
 }
 
 #[test]
