@@ -155,11 +155,6 @@ fn rows_are_frozen_where_the_server_can() {
     let mut client = setup.connect();
     let stream: &[u8] = b"1\tCANARYone\tremark\t\\N\t\\N\n";
     let copy = "COPY person FROM STDIN WITH (FREEZE)";
-    let error = copy_in(&mut client, copy, &[stream]).expect_err("it was there before");
-    assert_eq!(
-        error.code(),
-        Some(&SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE)
-    );
     client
         .batch_execute("BEGIN; TRUNCATE person")
         .expect("empty");
