@@ -298,72 +298,77 @@ fn with_tenth() -> Option<(Setup, Client)> {
     Some((setup, client))
 }
 
+/// Statements with a cast parameter, its value and the type that is declared for it.
+const CAST: &[(&str, (&str, Type))] = &[
+    (
+        "SELECT id FROM event WHERE born = $1::date",
+        ("2024-03-01 08:30", Type::TIMESTAMP),
+    ),
+    (
+        "SELECT $1::date AS d, name || 'x' AS n FROM event ORDER BY id",
+        ("2024-03-01 08:30", Type::TIMESTAMP),
+    ),
+    (
+        "SELECT id FROM event WHERE count = $1::int",
+        ("4.7", Type::NUMERIC),
+    ),
+    (
+        "SELECT id FROM event WHERE count = $1::int",
+        ("5", Type::INT2),
+    ),
+    (
+        "SELECT id FROM event WHERE count = $1::int",
+        ("5", Type::INT8),
+    ),
+    (
+        "SELECT id FROM event WHERE count = $1::int",
+        ("5", Type::TEXT),
+    ),
+    (
+        "SELECT id FROM event WHERE count = $1::bigint",
+        ("5", Type::INT4),
+    ),
+    (
+        "SELECT id FROM event WHERE count IN ($1::int, 1) ORDER BY id",
+        ("4.7", Type::NUMERIC),
+    ),
+    (
+        "SELECT id FROM event WHERE count = ANY($1::int[])",
+        ("{4.7}", Type::NUMERIC_ARRAY),
+    ),
+    (
+        "SELECT id FROM event WHERE price = $1::int",
+        ("5.7", Type::NUMERIC),
+    ),
+    (
+        "SELECT id FROM event WHERE near = $1::real",
+        ("0.1", Type::FLOAT8),
+    ),
+    (
+        "SELECT id FROM event WHERE near < $1::real ORDER BY id",
+        ("0.1", Type::FLOAT8),
+    ),
+    (
+        "SELECT id FROM event WHERE label = $1::varchar ORDER BY id",
+        ("beta", Type::TEXT),
+    ),
+    (
+        "INSERT INTO event (id, price) VALUES (9, $1::int) RETURNING price",
+        ("7.7", Type::NUMERIC),
+    ),
+    (
+        "SELECT id FROM event WHERE count = $1::int OR $1::int IS NULL",
+        ("4.7", Type::NUMERIC),
+    ),
+];
+
 #[test]
 fn parameters_are_cast_from_the_type_that_is_declared() {
     let Some((_setup, mut client)) = with_tenth() else {
         return;
     };
-    let moment = ("2024-03-01 08:30", Type::TIMESTAMP);
-    for (sql, (value, declared)) in [
-        ("SELECT id FROM event WHERE born = $1::date", moment.clone()),
-        (
-            "SELECT $1::date AS d, name || 'x' AS n FROM event ORDER BY id",
-            moment,
-        ),
-        (
-            "SELECT id FROM event WHERE count = $1::int",
-            ("4.7", Type::NUMERIC),
-        ),
-        (
-            "SELECT id FROM event WHERE count = $1::int",
-            ("5", Type::INT2),
-        ),
-        (
-            "SELECT id FROM event WHERE count = $1::int",
-            ("5", Type::INT8),
-        ),
-        (
-            "SELECT id FROM event WHERE count = $1::int",
-            ("5", Type::TEXT),
-        ),
-        (
-            "SELECT id FROM event WHERE count = $1::bigint",
-            ("5", Type::INT4),
-        ),
-        (
-            "SELECT id FROM event WHERE count IN ($1::int, 1) ORDER BY id",
-            ("4.7", Type::NUMERIC),
-        ),
-        (
-            "SELECT id FROM event WHERE count = ANY($1::int[])",
-            ("{4.7}", Type::NUMERIC_ARRAY),
-        ),
-        (
-            "SELECT id FROM event WHERE price = $1::int",
-            ("5.7", Type::NUMERIC),
-        ),
-        (
-            "SELECT id FROM event WHERE near = $1::real",
-            ("0.1", Type::FLOAT8),
-        ),
-        (
-            "SELECT id FROM event WHERE near < $1::real ORDER BY id",
-            ("0.1", Type::FLOAT8),
-        ),
-        (
-            "SELECT id FROM event WHERE label = $1::varchar ORDER BY id",
-            ("beta", Type::TEXT),
-        ),
-        (
-            "INSERT INTO event (id, price) VALUES (9, $1::int) RETURNING price",
-            ("7.7", Type::NUMERIC),
-        ),
-        (
-            "SELECT id FROM event WHERE count = $1::int OR $1::int IS NULL",
-            ("4.7", Type::NUMERIC),
-        ),
-    ] {
-        assert_same(&mut client, sql, &[declared], &[value]);
+    for (sql, (value, declared)) in CAST {
+        assert_same(&mut client, sql, std::slice::from_ref(declared), &[*value]);
         let whole = value.replace(".7", "").replace("0.1", "0");
         assert_same(&mut client, sql, &[], &[&whole]);
     }

@@ -27,6 +27,7 @@ pub mod counters;
 mod database;
 mod fetch;
 mod inputs;
+mod known_plans;
 mod loaded;
 mod locked_rows;
 mod modify;

@@ -1,7 +1,6 @@
 //! Plans of texts, and the cache of them.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sql_plan::{
@@ -20,8 +19,6 @@ const TEXTS_SIZE_MAX: usize = 4 << 20;
 const CONSTANT_SIZE: usize = 32;
 /// Longer texts are rarely sent twice.
 const TEXT_SIZE_MAX: usize = 64 << 10;
-/// How many texts are noted that came once.
-const SIGHTS_MAX: usize = 16 << 10;
 
 /// One of the server's statements that a statement of the client becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -497,25 +494,4 @@ fn size_of(text: &str, plan: &TextPlan) -> usize {
         _ => 0,
     });
     text.len() + CONSTANT_SIZE * holes.sum::<usize>()
-}
-
-/// Which texts were seen before, roughly: a plan for all texts of a shape is made once a second one
-/// comes, since most shapes of a program that writes comments or lists of any length never do.
-#[derive(Debug, Default)]
-pub struct Sights {
-    seen: Mutex<HashSet<u64>>,
-    hashes: RandomState,
-}
-
-impl Sights {
-    /// Notes a text, and tells whether it was noted before. A hash that two share only makes a plan
-    /// come early.
-    pub fn is_again(&self, version: u64, text: &str) -> bool {
-        let hash = self.hashes.hash_one((version, text));
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if seen.len() >= SIGHTS_MAX {
-            seen.clear();
-        }
-        !seen.insert(hash)
-    }
 }

@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use sql_plan::{Rules, RulesError};
-use sql_rewrite::mysql::shape::Shape;
 use sql_rewrite::{Dialect, Objects, Schema, SessionFacts};
 use sqlstate::SqlState;
 
 use crate::counters::{Counters, add};
+use crate::known_plans::KnownPlans;
 use crate::loaded::Loaded;
-use crate::plans::{PlanCache, Sights, TextPlan};
+use crate::plans::TextPlan;
 use crate::sealing::{Root, Sealer};
 use crate::statement_error::StatementError;
 use crate::tokens::Weights;
@@ -79,10 +79,7 @@ pub struct Protection {
     databases: Mutex<Databases>,
     /// Counts publications and invalidations of schemas, over all databases.
     changes: AtomicU64,
-    plans: PlanCache,
-    /// Plans of texts without their constants. Without a statement: such texts share none.
-    shapes: PlanCache,
-    sights: Sights,
+    plans: KnownPlans,
     counters: Counters,
     versions: AtomicU64,
     noted: Noted,
@@ -154,9 +151,7 @@ impl Protection {
             root,
             databases: Mutex::default(),
             changes: AtomicU64::new(0),
-            plans: PlanCache::default(),
-            shapes: PlanCache::default(),
-            sights: Sights::default(),
+            plans: KnownPlans::default(),
             counters: Counters::default(),
             versions: AtomicU64::new(1),
             noted: Noted::default(),
@@ -266,7 +261,7 @@ impl Protection {
 
     /// How many plans are cached.
     pub fn plans_cached(&self) -> u64 {
-        (self.plans.count() + self.shapes.count()) as u64
+        self.plans.count() as u64
     }
 
     /// The rules.
@@ -424,7 +419,6 @@ impl Protection {
         // Before the cache is cleared: adding a plan checks this flag with the cache locked.
         loaded.is_retired.store(true, Ordering::Release);
         self.plans.forget(loaded.version);
-        self.shapes.forget(loaded.version);
     }
 
     fn retire_all(&self, published: Option<Published>) {
@@ -492,41 +486,8 @@ impl Protection {
     /// # Errors
     /// It is refused.
     pub fn plan(&self, loaded: &Arc<Loaded>, text: &str) -> Result<Arc<TextPlan>, StatementError> {
-        if let Some(plan) = self.plans.find(loaded.version, text)
-            && !plan.is_narrow()
-        {
-            return Ok(plan);
-        }
-        let shape = Shape::of(text, &loaded.schema);
-        let shared = shape
-            .as_ref()
-            .and_then(|shape| self.shapes.find(loaded.version, &shape.key));
-        if let (Some(shape), Some(shared)) = (&shape, &shared)
-            && let Some(filled) = shape.fill(&shared.planned, &loaded.schema)
-        {
-            return Ok(Arc::new(TextPlan::new(text, vec![filled], loaded)));
-        }
-        let plan = self.plan_with(loaded, text, &Objects::default())?;
-        if let Some(shape) = shape.filter(|_| shared.is_none())
-            && self.sights.is_again(loaded.version, &shape.key)
-        {
-            self.keep_shape(&shape, &plan);
-        }
-        self.plans.keep(text, &plan);
-        Ok(plan)
-    }
-
-    /// Keeps the plan that all texts of a shape share, or that they share none.
-    fn keep_shape(&self, shape: &Shape, plan: &TextPlan) {
-        let schema = &plan.loaded.schema;
-        let mut shared = sql_rewrite::plan(&shape.text, schema).unwrap_or_default();
-        match shape.fits(&shared, &plan.planned, schema) {
-            None => return,
-            Some(true) => {}
-            Some(false) => shared.clear(),
-        }
-        let shared = TextPlan::new(&shape.text, shared, &plan.loaded);
-        self.shapes.keep(&shape.key, &Arc::new(shared));
+        let make = || self.plan_with(loaded, text, &Objects::default());
+        self.plans.plan(loaded, text, make)
     }
 
     /// The plan of a text that may name objects of its session, such as cursors. It is not cached.

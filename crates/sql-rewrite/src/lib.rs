@@ -54,10 +54,10 @@ pub use verify::is_of_second_proof;
 
 use sql_plan::{
     Aggregate, AggregateFunction, Assignment, BinaryOperator, ColumnId, ColumnRule, CopiedGroup,
-    CopiedMember, Copy, CopyForced, CopyFormat, Current, Effects, Expression, FilledColumn, FilledForm,
-    FilledInsert, FilledTable, FilledWrite, Finish, FinisherMerge, FinisherQuery, FinisherTables,
-    FinisherWrite, Form, GroupKey, Hole, InsertForm, InsertedColumn, InsertedRows, Literal,
-    LockKey, LockedColumn, MergeClause, Mode, ObjectEffect, Output, OutputKind, ParameterType,
-    Piece, Plan, Planned, Purpose, ReadModifyWrite, Refusal, Rules, ScalarFunction, Sort, Source,
-    Template, TransactionEffect, Translated, UnaryOperator, Use,
+    CopiedMember, Copy, CopyForced, CopyFormat, Current, Effects, Expression, FilledColumn,
+    FilledForm, FilledInsert, FilledTable, FilledWrite, Finish, FinisherMerge, FinisherQuery,
+    FinisherTables, FinisherWrite, Form, GroupKey, Hole, InsertForm, InsertedColumn, InsertedRows,
+    Literal, LockKey, LockedColumn, MergeClause, Mode, ObjectEffect, Output, OutputKind,
+    ParameterType, Piece, Plan, Planned, Purpose, ReadModifyWrite, Refusal, Rules, ScalarFunction,
+    Sort, Source, Template, TransactionEffect, Translated, UnaryOperator, Use,
 };

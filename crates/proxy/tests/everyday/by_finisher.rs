@@ -143,7 +143,8 @@ pub const STATEMENTS: &[&str] = &[
     "SELECT id, concat_ws('/', note, score, plain) FROM account ORDER BY plain, id",
     "SELECT initcap(note), length(trim(note)) FROM account ORDER BY plain, id",
     // Pages by the last row of the one before.
-    "SELECT id, note FROM account WHERE (place, id) > ($1, $2) ORDER BY place, id LIMIT 2 ## 10 ## 1",
+    "SELECT id, note FROM account WHERE (place, id) > ($1, $2) ORDER BY place, id LIMIT 2 ## 10 ## \
+     1",
     "SELECT id FROM account WHERE (note, score) < ('CANARY first', 6) ORDER BY id",
     // Numbers.
     "SELECT id, round(amount), trunc(amount, 1), amount % 3, abs(amount) FROM account ORDER BY \

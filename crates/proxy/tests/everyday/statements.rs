@@ -295,8 +295,8 @@ pub const STATEMENTS: &[&str] = &[
      lengthy) s ## refused: with other limits",
     "INSERT INTO brief (at) SELECT at FROM brief FULL JOIN lengthy USING (at) ## refused: with \
      other limits",
-    "UPDATE brief SET word = (SELECT max(s.word) FROM (SELECT word FROM brief UNION ALL SELECT word \
-     FROM lengthy) s) ## refused: word",
+    "UPDATE brief SET word = (SELECT max(s.word) FROM (SELECT word FROM brief UNION ALL SELECT \
+     word FROM lengthy) s) ## refused: word",
     "SELECT s.word::varchar(5) FROM (SELECT word FROM brief UNION ALL SELECT word FROM lengthy) s",
     "SELECT s.at::timestamp(0) FROM (SELECT at FROM brief UNION ALL SELECT at FROM lengthy) s",
     "SELECT word::varchar(5) FROM brief FULL JOIN lengthy USING (word)",

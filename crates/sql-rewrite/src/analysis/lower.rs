@@ -17,9 +17,7 @@ use super::{Analysis, Constant, Scope, constant};
 use crate::analysis::fetched::Fetched;
 use crate::dialect::postgres::finisher::check_operator;
 use crate::type_limits::without_limits;
-use crate::{
-    BinaryOperator, Expression, Literal, Refusal, ScalarFunction, Source, UnaryOperator,
-};
+use crate::{BinaryOperator, Expression, Literal, Refusal, ScalarFunction, Source, UnaryOperator};
 use sql_plan::{refuse, unsupported};
 
 /// An expression with its type; None: that of the fetched column, which only the server knows.

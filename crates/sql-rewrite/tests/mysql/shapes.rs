@@ -177,9 +177,8 @@ fn a_text_that_is_sealed_and_sent_is_planned_by_itself() {
 fn a_text_that_the_proxy_computes_with_is_not_sent_either() {
     let [own, ..] = servers();
     let schema = people(own);
-    let text = |sent: &str| {
-        format!("SELECT id FROM person WHERE number = '77' + 1 AND 'a' < '{sent}'")
-    };
+    let text =
+        |sent: &str| format!("SELECT id FROM person WHERE number = '77' + 1 AND 'a' < '{sent}'");
     let first = Shape::of(&text("b"), &schema).expect("a shape");
     let shared = plan(&first.text, &schema).expect("a plan");
     let other = Shape::of(&text("77"), &schema).expect("a shape");

@@ -197,8 +197,8 @@ pub(crate) fn output_of<'o>(
     }
 }
 
-/// A key of `ORDER BY` or `GROUP BY` without parentheses, which the servers' grammars drop: `(1)` is
-/// the place of an output as `1` is.
+/// A key of `ORDER BY` or `GROUP BY` without parentheses, which the servers' grammars drop: `(1)`
+/// is the place of an output as `1` is.
 pub(crate) fn key_of(mut key: &Expr) -> &Expr {
     while let Expr::Nested(inner) = key {
         key = inner;

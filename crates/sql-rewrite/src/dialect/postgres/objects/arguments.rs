@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{CastKind, DataType, Expr, Statement, Value, VisitorMut};
 use sqlstate::SqlState;
 
-use crate::{Literal, Refusal, Source};
 use crate::analysis::Constant;
 use crate::dialect::postgres::parse::parse;
 use crate::walk;
+use crate::{Literal, Refusal, Source};
 use sql_plan::{refuse, unsupported};
 
 /// A prepared statement with its arguments.
