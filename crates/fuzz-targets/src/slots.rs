@@ -4,7 +4,7 @@ use crypto::cipher::Cipher;
 use crypto::secret::Key;
 use keyring::Credential;
 use keyring::rotation;
-use keyring::slots::{self, SlotError, Unlocked};
+use keyring::slots::{self, SlotError, UnlockError, Unlocked};
 use keyring::source::parse_raw_key;
 use page_codec::header::{Header, HeaderRegion, SLOT_COUNT};
 
@@ -31,10 +31,15 @@ pub fn run(bytes: &[u8]) {
                 Err(SlotError::Full) => assert!(model.iter().all(Option::is_some)),
                 Err(error) => panic!("{error}"),
             },
-            1 => {
-                let index = slots::replace(&mut header, &mut unlocked, &credential(key));
-                model[index.expect("a raw key needs nothing")] = Some(key);
-            }
+            1 => match slots::replace(&mut header, &mut unlocked, &credential(key)) {
+                Ok(index) => {
+                    // Whoever was removed does not come back by that.
+                    assert!(model[index].replace(key).is_some());
+                }
+                // The slot is gone, or another's: it stays as it is.
+                Err(SlotError::Unlock(UnlockError::Replaced)) => {}
+                Err(error) => panic!("{error}"),
+            },
             2 => {
                 let index = usize::from(key);
                 let filled = model.iter().flatten().count();
