@@ -86,6 +86,15 @@ fn start(setup: &Setup) -> Client {
     client
 }
 
+/// A client that got the answers that need no comparison in the proxy.
+fn answering(setup: &Setup) -> Client {
+    let mut client = start(setup);
+    for text in ANSWERED {
+        assert!(is_answered(&mut client, text), "{text}");
+    }
+    client
+}
+
 #[test]
 fn texts_of_other_bytes_are_one_by_a_nondeterministic_collation() {
     if !server_testkit::is_installed() {
@@ -93,10 +102,7 @@ fn texts_of_other_bytes_are_one_by_a_nondeterministic_collation() {
     }
     let mut setup = Setup::start(RULES);
     setup.is_searched = false;
-    let mut client = start(&setup);
-    for text in ANSWERED {
-        assert!(is_answered(&mut client, text), "{text}");
-    }
+    let mut client = answering(&setup);
     for text in COMPARED {
         assert!(!is_answered(&mut client, text), "{text}");
     }
@@ -109,10 +115,7 @@ fn the_finisher_compares_no_texts_by_a_collation_that_it_has_not() {
     }
     let mut setup = Setup::start_with_finisher(RULES);
     setup.is_searched = false;
-    let mut client = start(&setup);
-    for text in ANSWERED {
-        assert!(is_answered(&mut client, text), "{text}");
-    }
+    let mut client = answering(&setup);
     for text in COMPARED {
         let given = answer(&mut client, text);
         assert!(given.is_err(), "{text}: {given:?}");

@@ -53,7 +53,7 @@ impl Statement {
     pub fn check_types(&self, index: usize) -> Result<(), StatementError> {
         let sent = self.plan.sent_parameters(index);
         let untyped = (0..self.parameters_wanted(index)).find(|&number| {
-            self.types.get(number).copied().unwrap_or(0) == 0
+            self.declared(number) == 0
                 && self.planned_type(number, index).is_none()
                 && !sent.contains(&number)
         });
@@ -233,6 +233,11 @@ impl Statement {
         Ok(has_value)
     }
 
+    /// The number of the type that the client declared for a parameter; 0: none.
+    fn declared(&self, number: usize) -> u32 {
+        self.types.get(number).copied().unwrap_or(0)
+    }
+
     fn planned_type(&self, number: usize, index: usize) -> Option<ParameterType> {
         let front = self.plan.front(index)?;
         let types = &self.plan.translated(front)?.parameter_types;
@@ -248,7 +253,7 @@ impl Statement {
         index: usize,
     ) -> Result<LogicalType, ValueError> {
         let planned = self.planned_type(number, index);
-        match (self.types.get(number).copied().unwrap_or(0), planned) {
+        match (self.declared(number), planned) {
             (0, Some(planned)) if !planned.is_array() => Ok(planned.logical()),
             (0, _) => Ok(logical),
             (_, Some(ParameterType::Cast(cast))) => Ok(cast),
@@ -269,7 +274,7 @@ impl Statement {
         number: usize,
         logical: LogicalType,
     ) -> Result<LogicalType, ValueError> {
-        match self.types.get(number).copied().unwrap_or(0) {
+        match self.declared(number) {
             0 => Ok(logical),
             declared => F::declared(declared),
         }
@@ -337,7 +342,7 @@ impl Statement {
             return Ok(logical);
         };
         let planned = self.planned_type(*number, 0);
-        match (self.types.get(*number).copied().unwrap_or(0), planned) {
+        match (self.declared(*number), planned) {
             (_, Some(ParameterType::CastArray(cast))) => Ok(cast),
             (0, _) => Ok(logical),
             (declared, Some(ParameterType::CastInPart(cast))) => {
@@ -370,7 +375,7 @@ impl Statement {
             _ => (None, F::TEXT),
         };
         let sent = match source {
-            Source::Parameter(number) => match self.types.get(*number).copied().unwrap_or(0) {
+            Source::Parameter(number) => match self.declared(*number) {
                 0 => logical,
                 declared => F::declared_elements(declared)?,
             },
