@@ -7,6 +7,8 @@ use crate::common::wire::{SYNC, Session, put_text};
 use postgres::Client;
 use wire_postgres::frontend;
 
+mod prepared;
+
 const RULES: &str = "\
 [columns.visit]
 at = { type = \"timestamp with time zone\" }
@@ -386,6 +388,55 @@ fn nothing_goes_on_behind_the_end_of_a_transaction_that_changed_names() {
     assert_eq!(ask(&mut client, "SELECT note FROM visit"), [CANARY]);
     // Where nothing was changed before, a text may end a transaction and go on.
     run(&mut client, "BEGIN; SELECT 1; COMMIT; SELECT 2");
+}
+
+/// In a transaction that has failed the schema cannot be read.
+#[test]
+fn nothing_goes_on_behind_a_failed_transaction_while_another_changes_names() {
+    let Some((setup, mut client)) = begin() else {
+        return;
+    };
+    let failed = |client: &mut Client| {
+        run(client, "BEGIN");
+        assert_eq!(state(client, "SELECT 1/0"), "22012");
+    };
+    failed(&mut client);
+    // Where nothing has changed, it does.
+    run(&mut client, "ROLLBACK; SELECT 1");
+    failed(&mut client);
+    let view = "CREATE VIEW shown AS SELECT id, note FROM visit";
+    run(&mut setup.connect(), view);
+    let insert = format!("INSERT INTO shown (id, note) VALUES (1, '{CANARY}')");
+    assert_eq!(state(&mut client, &format!("ROLLBACK; {insert}")), "0A000");
+    assert_eq!(state(&mut client, &insert), "25P02");
+    run(&mut client, "ROLLBACK");
+    run(&mut client, &insert);
+    assert_eq!(ask(&mut client, "SELECT note FROM visit"), [CANARY]);
+}
+
+/// The proxy learns that the schema has changed, and not yet that the transaction has failed.
+#[test]
+fn a_failed_transaction_ends_while_another_changes_names() {
+    let Some((setup, mut client)) = begin() else {
+        return;
+    };
+    for end in ["ROLLBACK", "COMMIT"] {
+        let mut wire = session(&setup);
+        assert_eq!(wire.query("BEGIN").code, "");
+        let slow = "SELECT 1 / (count(*) - 1) FROM pg_sleep(1)";
+        wire.send(&query(slow));
+        let view = "CREATE OR REPLACE VIEW shown AS SELECT id, note FROM visit";
+        run(&mut setup.connect(), view);
+        wire.send(&query(end));
+        assert_eq!(wire.answer().code, "22012");
+        let said = wire.answer();
+        assert_eq!(said.code, "", "{said:?}");
+        let insert = format!("INSERT INTO shown (id, note) VALUES (1, '{CANARY}')");
+        let said = wire.query(&insert);
+        assert_eq!(said.code, "", "{said:?}");
+        assert_eq!(ask(&mut client, "SELECT note FROM visit"), [CANARY]);
+        run(&mut client, "DELETE FROM visit; DROP VIEW shown");
+    }
 }
 
 /// A table that was there before its rules keeps nobody from the others, and nothing of it is

@@ -24,6 +24,8 @@ use crate::value_format::ValueFormat;
 
 /// How many rows are kept at a time.
 const ROWS_MAX: usize = 1024;
+/// How many bytes of values these may have.
+const BYTES_MAX: usize = 1 << 20;
 
 /// Identifies a row by its table and the values of a unique key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,6 +142,8 @@ impl LockedRead {
 #[derive(Debug, Default)]
 pub struct LockedRows {
     rows: HashMap<Box<[u8]>, LockedRow>,
+    /// At least as many bytes as the values of the rows have.
+    bytes: usize,
     /// Counts messages that are sent.
     clock: u64,
     /// Rows read by messages up to this count are not cached.
@@ -159,6 +163,16 @@ struct LockedRow {
     written: u64,
     /// Sealed values; None: NULL.
     columns: SealedColumns,
+}
+
+impl LockedRow {
+    fn size(&self) -> usize {
+        let values = self.columns.iter();
+        values
+            .filter_map(|(_, value)| value.as_ref())
+            .map(|value| value.len())
+            .sum()
+    }
 }
 
 impl LockedRows {
@@ -204,7 +218,16 @@ impl LockedRows {
         if self.rows.len() >= ROWS_MAX && !self.rows.contains_key(&row) {
             return self.forget();
         }
-        self.rows.insert(row, LockedRow { written, columns });
+        let row_of = LockedRow { written, columns };
+        self.bytes += row_of.size();
+        self.rows.insert(row, row_of);
+        if self.bytes > BYTES_MAX {
+            // Rows that were replaced or dropped have been counted, too.
+            self.bytes = self.rows.values().map(LockedRow::size).sum();
+            if self.bytes > BYTES_MAX {
+                self.forget();
+            }
+        }
     }
 
     /// The sealed values of these columns of a row. None: not all of them are cached.
@@ -254,6 +277,7 @@ impl LockedRows {
         self.clock += 1;
         self.forgotten = self.clock;
         self.rows.clear();
+        self.bytes = 0;
         self.written.clear();
     }
 
@@ -308,4 +332,30 @@ impl LockedRows {
 /// Whether a statement may change any row of any table.
 pub fn may_change_all(effects: &Effects) -> bool {
     effects.forgets_locks || effects.changes_schema
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_values_of_the_cache_are_bounded_together() {
+        let mut locked = LockedRows::default();
+        let row = |number: u8| RowName {
+            bytes: [1, 2, number].into(),
+            table_end: 1,
+            key_end: 2,
+        };
+        let columns = || vec![(ColumnId(0), Some(vec![0; BYTES_MAX / 4].into()))];
+        // What is written again counts once.
+        for _ in 0..20 {
+            locked.write_row(&row(0), columns());
+        }
+        assert!(locked.known(&row(0), &[ColumnId(0)]).is_some());
+        for number in 1..20 {
+            locked.write_row(&row(number), columns());
+            let held: usize = locked.rows.values().map(LockedRow::size).sum();
+            assert!(held <= BYTES_MAX);
+        }
+    }
 }

@@ -53,6 +53,7 @@ mod step;
 mod terms;
 mod texts;
 mod transaction;
+mod unconfirmed;
 mod upserting;
 mod watching;
 

@@ -74,8 +74,14 @@ pub enum ObjectEffect {
         /// The statement that is prepared.
         text: String,
     },
-    /// `PREPARE` of a statement of this name over no protected table.
-    PreparesPlain(String),
+    /// `PREPARE` over no protected table. The names in it may come to mean other relations before
+    /// it is executed.
+    PreparesPlain {
+        /// The statement's name.
+        name: String,
+        /// The statement that is prepared.
+        text: String,
+    },
     /// `DEALLOCATE`; None: of all.
     Deallocates(Option<String>),
     /// `DECLARE`: columns of the cursor, as of [`Translated::outputs`].
@@ -101,7 +107,7 @@ impl fmt::Debug for ObjectEffect {
         match self {
             Self::Prepares { name, .. } => write!(f, "Prepares({name:?}, …)"),
             Self::Deallocates(name) => write!(f, "Deallocates({name:?})"),
-            Self::PreparesPlain(name) => write!(f, "PreparesPlain({name:?})"),
+            Self::PreparesPlain { name, .. } => write!(f, "PreparesPlain({name:?}, …)"),
             Self::Declares { name, outputs, .. } => write!(f, "Declares({name:?}, {outputs:?})"),
             Self::Keeps(cursor) => write!(f, "Keeps({cursor:?})"),
             Self::Scrolls(scroll) => write!(f, "Scrolls({scroll:?})"),

@@ -6,7 +6,7 @@ use std::ops::Range;
 use sqlstate::SqlState;
 
 use crate::analysis::template;
-use crate::dialect::lexeme::{Lexeme, Part, lower};
+use crate::dialect::lexeme::{Lexeme, Part, is_word, lower};
 use crate::dialect::marks;
 use crate::schema::is_of_temporaries;
 use crate::{Dialect, Expression, Refusal, Schema};
@@ -223,8 +223,17 @@ pub(crate) fn check_unseen(text: &str, part: &Part, schema: &Schema) -> Result<(
         .with_hint("Send the statement itself, or call the function directly on the server."));
     }
     match words.as_slice() {
-        ["do", ..] if may_name => check_do(text, part, schema.dialect),
-        ["create", ..] => check_temporary_function(text, part, schema),
+        ["do", ..] => {
+            check_hidden_renaming(text, part, schema)?;
+            match may_name {
+                true => check_do(text, part, schema.dialect),
+                false => Ok(()),
+            }
+        }
+        ["create", ..] => {
+            check_hidden_renaming(text, part, schema)?;
+            check_temporary_function(text, part, schema)
+        }
         ["import", "foreign", "schema", ..] => Err(refuse(
             "IMPORT FOREIGN SCHEMA may give a protected table another name, under which it is not \
              protected",
@@ -328,6 +337,28 @@ fn is_static(text: &str, part: &Part, languages: &[&str], dialect: Dialect) -> b
     is_known && !dialect.runs_texts(&lower(whole))
 }
 
+/// Refuses a block or function that renames such a schema when it runs.
+fn check_hidden_renaming(text: &str, part: &Part, schema: &Schema) -> Result<(), Refusal> {
+    let (Some((_, first)), Some((_, last))) = (part.first(), part.last()) else {
+        return Ok(());
+    };
+    let whole = lower(&text[first.start..last.end.min(text.len())]);
+    let words: Vec<&[u8]> = whole
+        .as_bytes()
+        .split(|byte| !is_word(*byte))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let mut pairs = words.windows(2);
+    if !pairs.any(|pair| pair == [&b"alter"[..], b"schema"]) || !words.contains(&&b"rename"[..]) {
+        return Ok(());
+    }
+    let mut ruled = schema.protected.iter();
+    match ruled.find(|column| words.contains(&lower(&column.schema).as_bytes())) {
+        None => Ok(()),
+        Some(column) => Err(bound_name(&column.schema)),
+    }
+}
+
 /// Rules name the schema of their table, so a renamed schema would have no rules.
 fn check_schema_name(text: &str, part: &Part, schema: &Schema) -> Result<(), Refusal> {
     let renames = part
@@ -337,10 +368,14 @@ fn check_schema_name(text: &str, part: &Part, schema: &Schema) -> Result<(), Ref
     let name = lower(name.trim_matches('"'));
     let mut ruled = schema.protected.iter();
     if renames && ruled.any(|column| lower(&column.schema) == name) {
-        return Err(refuse(format!(
-            "schema {name:?} has protected tables: its name is bound into their ciphertexts"
-        ))
-        .with_hint("Create the tables anew in the other schema and copy the rows."));
+        return Err(bound_name(&name));
     }
     Ok(())
+}
+
+fn bound_name(name: &str) -> Refusal {
+    refuse(format!(
+        "schema {name:?} has protected tables: its name is bound into their ciphertexts"
+    ))
+    .with_hint("Create the tables anew in the other schema and copy the rows.")
 }

@@ -40,7 +40,9 @@ pub use dialect::mysql;
 pub use dialect::postgres::finisher::{FAILING_FUNCTION, FAILING_SCHEMA, unknown_to_finisher};
 pub use dialect::postgres::leading::{is_copy, needs_block};
 pub use dialect::postgres::names::NAME_SIZE_MAX;
-pub use dialect::postgres::objects::{Objects, may_fetch, may_name_objects, scrolled};
+pub use dialect::postgres::objects::{
+    CursorMeaning, Objects, may_fetch, may_name_objects, scrolled,
+};
 pub use dialect::postgres::{catalogue, ddl};
 pub use schema::{
     ASKED, ASKED_OF_CHANGED, Answer, CHECKED, CatalogueFacts, Column, ColumnCheck, ColumnChecks,

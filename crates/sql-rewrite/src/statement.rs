@@ -102,6 +102,9 @@ impl Planning<'_> {
         };
         self.check_names(&words)?;
         dialect.check_type_change(statement, &words, &self.schema)?;
+        if let Some(plan) = self.executed_plain(text, part)? {
+            return planned(plan);
+        }
         if let Some(plan) = self.named_objects(text, part)? {
             self.before.check(&plan)?;
             return planned(plan);
@@ -159,6 +162,39 @@ impl Planning<'_> {
         }
         self.objects.check_inner_execute(text, part)?;
         Ok(None)
+    }
+
+    /// The plan of `EXECUTE` of a statement that was prepared over no protected table; None: it is
+    /// another statement. The names in it may mean other relations by now, such as a view of a
+    /// protected table: the server resolves them again, too.
+    fn executed_plain(&mut self, text: &str, part: &Part) -> Result<Option<Plan>, Refusal> {
+        let objects = Cow::clone(&self.objects);
+        let Some((name, prepared)) = objects.executed_plain(text, part) else {
+            return Ok(None);
+        };
+        let lexemes = self.dialect.lexemes(prepared);
+        let words = words(prepared, &lexemes);
+        let is_catalogue = self.dialect.catalogue(prepared, &self.schema).is_some();
+        let effects = match (is_catalogue, &*plan(prepared, &self.schema)?) {
+            (true, _) => Effects::default(),
+            (false, [one]) if let Plan::Pass(effects) = &one.plan => effects.clone(),
+            _ => {
+                let message = format!(
+                    "EXECUTE of {name}, which meant no protected table when it was prepared"
+                );
+                return Err(refuse(message).with_hint("DEALLOCATE it, and prepare it again."));
+            }
+        };
+        let effects = Effects {
+            forgets_locks: true,
+            ..effects
+        };
+        self.before.check_names()?;
+        self.note(&words, &effects);
+        let is_alone = part
+            .first()
+            .is_some_and(|(_, span)| text[span.clone()].eq_ignore_ascii_case("execute"));
+        Ok(is_alone.then_some(Plan::Pass(effects)))
     }
 
     /// The plan of a prepared statement with its arguments.

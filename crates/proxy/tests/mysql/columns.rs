@@ -2,6 +2,7 @@
 //! server, what is sent is sealed, and what cannot be done is refused.
 
 mod altered;
+mod asked;
 mod bulk;
 mod by_collation;
 mod by_finisher;

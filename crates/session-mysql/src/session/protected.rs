@@ -21,7 +21,7 @@ use wire_mysql::Capabilities;
 use wire_mysql::answer;
 use wire_mysql::capabilities::Status;
 use wire_mysql::column::Column;
-use wire_mysql::command::{kind, write_text};
+use wire_mysql::command::{Command, kind, write_text};
 use wire_mysql::packet::Header;
 
 use super::answers::{Course, Due, Step, course};
@@ -69,7 +69,7 @@ use finishing::Finishing;
 use listing::Listing;
 use loading::Loading;
 use modifying::Modifying;
-use pending::{Moment, PASSWORD_EXPIRED, Pending, is_way_out, needs_schema, password_expired};
+use pending::{Moment, PASSWORD_EXPIRED, Pending, is_way_out, needs_schema, passed_on};
 use preparing::Preparing;
 use question::{Answered, Question};
 use reply::Reply;
@@ -77,7 +77,7 @@ use sending::Sent;
 use settings::Settings;
 use statements::{Prepared, Statements};
 use tokens::Weighing;
-use view::View;
+use view::{Looking, View};
 use warned::Warned;
 use warnings::Told;
 
@@ -306,7 +306,7 @@ impl Protected {
         if !needs_schema(&pending.command()?) {
             return self.carry_out(&pending, reach);
         }
-        match self.next_question() {
+        match self.next_question(&pending, *reach.status) {
             Ok(None) => self.carry_out(&pending, reach),
             Ok(Some(text)) => {
                 self.pending = Some(pending);
@@ -321,14 +321,28 @@ impl Protected {
     }
 
     /// What has to be known before a text is looked at.
-    fn next_question(&mut self) -> Result<Option<String>, StatementError> {
-        match &self.settings {
-            None => Ok(Some(settings::QUESTION.to_owned())),
-            Some(settings) => self.view.question(settings),
-        }
+    fn next_question(
+        &mut self,
+        pending: &Pending,
+        status: Status,
+    ) -> Result<Option<String>, StatementError> {
+        let Some(settings) = &self.settings else {
+            return Ok(Some(settings::QUESTION.to_owned()));
+        };
+        let asks_for_counts = match pending.command() {
+            Ok(Command::Query(text)) => texts::asks_for_counts(text),
+            _ => false,
+        };
+        let looking = Looking {
+            // A question changes what the text asks for.
+            may_wait: asks_for_counts,
+            is_fixed: settings.sees_one_moment(status),
+        };
+        self.view.question(settings, looking)
     }
 
     fn ask(&mut self, text: &str, reach: &mut Reach<'_>) {
+        self.told.has_other_counts = true;
         self.send(|out| write_text(kind::QUERY, text.as_bytes(), out), reach);
         self.work = Work::Asking(Question::new(self.size_max()));
     }
@@ -417,6 +431,10 @@ impl Protected {
             return self.told_moment(pending, &answered, reach);
         }
         let is_expired = matches!(answered, Answered::Failed(PASSWORD_EXPIRED));
+        let told = match answered {
+            Answered::Failed(code) => passed_on(code),
+            Answered::Rows(..) => None,
+        };
         let noted = match (answered, &self.settings) {
             (Answered::Failed(UNKNOWN_COLLATION), Some(settings))
                 if self.view.weighs().is_some() =>
@@ -466,9 +484,9 @@ impl Protected {
             (Err(error), pending) => {
                 let sequence = pending.as_ref().map_or(1, |pending| pending.sequence);
                 self.pending = None;
-                match is_expired {
-                    true => self.refuse_as(password_expired(), sequence, reach),
-                    false => self.refuse(&error, sequence, reach),
+                match told {
+                    Some(refusal) => self.refuse_as(refusal, sequence, reach),
+                    None => self.refuse(&error, sequence, reach),
                 }
                 Ok(())
             }
@@ -486,7 +504,7 @@ impl Protected {
         if let Course::Answer(step) = course(first) {
             reach.due.push_back(Due {
                 step,
-                first_sequence: Some(pending.sequence),
+                first_sequence: Some(self.sent.next_sequence),
             });
             self.work = Work::Passing(passing);
         }

@@ -170,9 +170,9 @@ impl Cursors {
         self.rows.insert(name.to_owned(), rows);
     }
 
-    /// Forgets the rows of a cursor.
-    pub fn remove(&mut self, name: &str) {
-        self.rows.remove(name);
+    /// Takes the rows of a cursor.
+    pub fn take(&mut self, name: &str) -> Option<CursorRows> {
+        self.rows.remove(name)
     }
 
     /// Forgets the rows of all others.

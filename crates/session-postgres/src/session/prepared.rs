@@ -5,17 +5,18 @@
 //! 1. A change to a name takes effect when its message is sent, for all later messages. The
 //!    previous meaning is kept until the server confirms the change.
 //! 2. If the server skips the change, the previous meaning is restored. `EXECUTE` of an unknown
-//!    name is forwarded unchanged, so every statement over a protected table must be known.
+//!    name is forwarded unchanged, so every statement must be known: one over plain tables may be
+//!    over protected ones when it is executed.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use session_core::Statement;
 use sql_plan::ObjectEffect;
 
 use crate::session::names::{Names, kept};
+use crate::session::unconfirmed::{ChangedBy, Unconfirmed};
 
-/// What a name stands for. Statements that SQL prepared over plain tables are not recorded.
+/// What a name stands for.
 #[derive(Debug)]
 enum Prepared {
     Message(Arc<Statement>),
@@ -23,33 +24,11 @@ enum Prepared {
     Sql(ObjectEffect),
 }
 
-/// The kind of message or statement that changes a name. The server confirms each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ChangedBy {
-    Parse,
-    Close,
-    Prepare,
-    Deallocate,
-}
-
-/// A change that was sent and is not confirmed.
-#[derive(Debug)]
-struct Change {
-    /// As of [`Answers::batch_sent`](super::answers::Answers::batch_sent).
-    batch: u64,
-    by: ChangedBy,
-    /// It removes all names.
-    is_all: bool,
-    /// The previous meanings of its names.
-    before: Vec<(Box<[u8]>, Option<Prepared>)>,
-}
-
 /// The prepared statements of a session.
 #[derive(Debug, Default)]
 pub(super) struct Statements {
     names: Names<Prepared>,
-    /// In the order in which they were sent.
-    changes: VecDeque<Change>,
+    changes: Unconfirmed<Box<[u8]>, Prepared>,
 }
 
 impl Statements {
@@ -61,17 +40,23 @@ impl Statements {
         }
     }
 
-    /// The named statements over protected tables, each as the effect of a `PREPARE`.
+    /// The named statements, each as the effect of a `PREPARE`.
     pub(super) fn effects(&self) -> impl Iterator<Item = ObjectEffect> {
         let named = self.names.named();
-        named.filter_map(|(name, prepared)| match prepared {
-            Prepared::Message(statement) if statement.plan.passes() => None,
-            Prepared::Message(statement) => Some(ObjectEffect::Prepares {
-                name: String::from_utf8_lossy(name).into_owned(),
-                types: Vec::new(),
-                text: statement.text.to_string(),
-            }),
-            Prepared::Sql(effect) => Some(effect.clone()),
+        named.map(|(name, prepared)| match prepared {
+            Prepared::Message(statement) => {
+                let name = String::from_utf8_lossy(name).into_owned();
+                let text = statement.text.to_string();
+                match statement.plan.passes() {
+                    true => ObjectEffect::PreparesPlain { name, text },
+                    false => ObjectEffect::Prepares {
+                        name,
+                        types: Vec::new(),
+                        text,
+                    },
+                }
+            }
+            Prepared::Sql(effect) => effect.clone(),
         })
     }
 
@@ -89,7 +74,8 @@ impl Statements {
     pub(super) fn parse_again(&mut self, name: &[u8], batch: u64, statement: Arc<Statement>) {
         let before = self.names.take(name);
         self.renew(name, batch, statement);
-        self.push((batch, ChangedBy::Parse), name, before);
+        self.changes
+            .note((batch, ChangedBy::Parse), kept(name).into(), before);
     }
 
     /// Replaces the plan of a statement by an equal one. The server keeps its statement.
@@ -101,7 +87,8 @@ impl Statements {
     /// Notes that Close is sent.
     pub(super) fn close(&mut self, name: &[u8], batch: u64) {
         let before = self.names.take(name);
-        self.push((batch, ChangedBy::Close), name, before);
+        self.changes
+            .note((batch, ChangedBy::Close), kept(name).into(), before);
     }
 
     /// Notes that the server drops the unnamed statement.
@@ -112,18 +99,15 @@ impl Statements {
     /// Notes that a statement is sent that prepares or deallocates statements.
     pub(super) fn note(&mut self, effect: &ObjectEffect, batch: u64) {
         let (name, by) = match effect {
-            ObjectEffect::Prepares { name, .. } | ObjectEffect::PreparesPlain(name) => {
+            ObjectEffect::Prepares { name, .. } | ObjectEffect::PreparesPlain { name, .. } => {
                 (name, ChangedBy::Prepare)
             }
             ObjectEffect::Deallocates(Some(name)) => (name, ChangedBy::Deallocate),
             ObjectEffect::Deallocates(None) => {
                 let before = self.names.take_named();
-                return self.changes.push_back(Change {
-                    batch,
-                    by: ChangedBy::Deallocate,
-                    is_all: true,
-                    before: before.map(|(name, one)| (name, Some(one))).collect(),
-                });
+                return self
+                    .changes
+                    .note_all((batch, ChangedBy::Deallocate), before);
             }
             ObjectEffect::Declares { .. }
             | ObjectEffect::Keeps(_)
@@ -132,63 +116,26 @@ impl Statements {
         };
         let name = name.as_bytes();
         let before = self.names.take(name);
-        if matches!(effect, ObjectEffect::Prepares { .. }) {
+        if by == ChangedBy::Prepare {
             let prepared = Prepared::Sql(effect.clone());
             self.names.insert(name, batch, prepared);
         }
-        self.push((batch, by), name, before);
-    }
-
-    fn push(&mut self, (batch, by): (u64, ChangedBy), name: &[u8], before: Option<Prepared>) {
-        self.changes.push_back(Change {
-            batch,
-            by,
-            is_all: false,
-            before: vec![(kept(name).into(), before)],
-        });
+        self.changes.note((batch, by), kept(name).into(), before);
     }
 
     /// Notes that the server confirms the oldest change, if it is of this kind.
     pub(super) fn confirm(&mut self, by: ChangedBy) {
-        let next = self.changes.front();
-        if next.is_some_and(|next| next.by == by) {
-            self.changes.pop_front();
-        }
+        self.changes.confirm(by);
     }
 
     /// Notes that the oldest change has failed after its Close was executed.
     pub(super) fn fail_behind_close(&mut self) {
-        if let Some(next) = self.changes.front_mut() {
-            for (_, before) in &mut next.before {
-                *before = None;
-            }
-        }
+        self.changes.fail_behind_removal();
     }
 
     /// Undoes the unconfirmed changes of this batch and earlier ones: the server has skipped them.
     pub(super) fn undo(&mut self, batch: u64) {
-        let sent = self.changes.iter();
-        let count = sent.take_while(|change| change.batch <= batch).count();
-        if count == 0 {
-            return;
-        }
-        // In reverse, so that the meaning before the first change of a name wins.
-        let mut undone: HashMap<Box<[u8]>, Option<Prepared>> = HashMap::new();
-        for change in self.changes.drain(..count).rev() {
-            undone.extend(change.before);
-        }
-        // Changes of later batches stand; only the meanings before them are corrected.
-        for change in &mut self.changes {
-            for (name, before) in &mut change.before {
-                if let Some(known) = undone.remove(&**name) {
-                    *before = known;
-                }
-            }
-            if change.is_all {
-                change.before.extend(undone.drain());
-            }
-        }
-        for (name, before) in undone {
+        for (name, before) in self.changes.undo(batch) {
             match before {
                 Some(prepared) => self.names.insert(&name, batch, prepared),
                 None => self.names.remove(&name),

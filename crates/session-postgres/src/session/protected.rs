@@ -58,6 +58,8 @@ mod upserts;
 use session_objects::DeclaredObjects;
 use simple::Script;
 
+use reply::transaction_failed;
+
 pub(super) use reply::is_fatal;
 
 /// The name of the statement that the server fails on.
@@ -230,6 +232,7 @@ impl Protected {
 
     /// The plan of a text.
     fn plan(&mut self, text: &[u8]) -> Result<(Arc<TextPlan>, Box<str>), StatementError> {
+        let unread = self.schema.take_failure_of_transaction();
         self.schema.check_load()?;
         let bytes = text;
         let text = self.settings.encoding().read(bytes)?;
@@ -246,7 +249,26 @@ impl Protected {
         self.settings.encoding().check_plan(bytes, &plan)?;
         self.schema.check_fit(&plan)?;
         self.schema.check_lease(&plan)?;
-        Ok((plan, text.into()))
+        self.check_failed(&plan)?;
+        match unread {
+            // The transaction had failed when the catalogues were to be read. Its end needs none.
+            Some(failure) if !plan.only_frames() => Err(failure),
+            _ => Ok((plan, text.into())),
+        }
+    }
+
+    /// Refuses what would go by a schema that has changed, in a transaction that has failed and can
+    /// no longer read it. The server would not execute it, and would see its values in clear.
+    fn check_failed(&mut self, plan: &TextPlan) -> Result<(), StatementError> {
+        if !self.transaction.has_failed() || plan.only_frames() || !self.schema.is_outdated() {
+            return Ok(());
+        }
+        if !plan.goes_on_behind_an_end() {
+            return Err(transaction_failed());
+        }
+        let message = "a statement behind the end of a transaction that has failed, in one text, \
+                       is refused: the schema has changed meanwhile, and has to be read first";
+        Err(StatementError::unsupported(message).hint("Send the statements one by one."))
     }
 
     /// Refuses a text that may fetch from a portal of the protocol, or close it, where the server

@@ -13,11 +13,13 @@ use sql_plan::Effects;
 use sql_rewrite::{Answer, Schema, SchemaError, SessionFacts};
 use sqlstate::SqlState;
 
-use super::load::{Draw, Extent, Load};
+use super::load::{Extent, Load};
 use super::settings::{Settings, major_of};
 use super::stale::{Change, Stale};
 use super::transaction::Transaction;
 use super::watching::Watching;
+
+mod draws;
 
 /// Until when the schema of a session is valid, and what it is read on top of.
 #[derive(Debug, Default)]
@@ -52,6 +54,8 @@ pub(super) struct SchemaView {
     stale: Stale,
     /// What the transaction has invalidated. Its end invalidates it again.
     changed: Stale,
+    /// The transaction block does not see later commits of others.
+    sees_one_moment: bool,
     /// Tables of which the transaction may have dropped protected columns.
     reshaped: Vec<(String, String)>,
 }
@@ -73,6 +77,7 @@ impl SchemaView {
                 ..Stale::default()
             },
             changed: Stale::default(),
+            sees_one_moment: false,
             reshaped: Vec::new(),
         }
     }
@@ -110,6 +115,13 @@ impl SchemaView {
         self.loaded.as_ref().map(|loaded| loaded.version)
     }
 
+    /// The error for a text that is planned although the transaction has failed, so that the
+    /// catalogues could not be read. Returned once.
+    pub(super) fn take_failure_of_transaction(&mut self) -> Option<StatementError> {
+        let state = SqlState::IN_FAILED_SQL_TRANSACTION;
+        self.failure.take_if(|failure| failure.sqlstate == state)
+    }
+
     /// Checks that the catalogues could be read. The error is returned once.
     ///
     /// # Errors
@@ -139,52 +151,6 @@ impl SchemaView {
     /// Whether queries to the catalogues are under way.
     pub(super) fn is_loading(&self) -> bool {
         self.load.is_some()
-    }
-
-    /// Whether the values of sequences are under way.
-    pub(super) fn is_drawing(&self) -> bool {
-        let load = self.load.as_ref();
-        load.is_some_and(|load| matches!(load.extent, Extent::Draw(_)))
-    }
-
-    /// Writes the queries that draw values of sequences.
-    pub(super) fn begin_draw(
-        &mut self,
-        draws: Vec<Draw>,
-        has_sync: bool,
-        to_server: &mut Vec<u8>,
-    ) -> &Load {
-        let forgets = self.known.forgets;
-        let load = Load::begin(Extent::Draw(draws), has_sync, forgets, to_server);
-        self.load.insert(load)
-    }
-
-    /// Takes values of sequences.
-    fn end_draw(&mut self, load: &Load, settings: &Settings) -> bool {
-        match load.drawn() {
-            Ok(None) => return false,
-            Ok(Some(drawn)) => {
-                for (column, values) in drawn {
-                    settings.context().drawn.set(column.0, values);
-                }
-            }
-            Err(column) => {
-                let title = self.loaded.as_ref().map(|loaded| {
-                    let column = loaded.schema.column(column);
-                    format!("{}.{}", column.table, column.column)
-                });
-                let message = format!(
-                    "protected column {} has no sequence that its values could be drawn from",
-                    title.unwrap_or_default()
-                );
-                let failure = StatementError::unsupported(&message);
-                self.failure = Some(failure.hint(
-                    "Create the table through the proxy, or give the column its sequence: CREATE \
-                     SEQUENCE …; ALTER SEQUENCE … OWNED BY ….",
-                ));
-            }
-        }
-        true
     }
 
     /// Notes that the queries have failed. Returns the error if the client must get it at once.
@@ -230,8 +196,16 @@ impl SchemaView {
         if self.failure.is_some() || transaction.has_failed() {
             return false;
         }
+        if transaction.is_outside_block() {
+            self.sees_one_moment = false;
+        }
         self.stale.check = self.stale.check || self.is_check_due(transaction);
-        if self.stale.path || self.stale.schema.is_any() || self.stale.check {
+        self.stale.check || self.is_outdated()
+    }
+
+    /// Whether the schema may be another one by now, by what the proxy knows.
+    pub(super) fn is_outdated(&mut self) -> bool {
+        if self.stale.path || self.stale.schema.is_any() {
             return true;
         }
         let changes = self.shared.changes();
@@ -249,9 +223,11 @@ impl SchemaView {
 
     /// Whether this session is to check for changes made directly at the server. After changes of
     /// its own it could not tell them apart. Before the first query of a transaction a check would
-    /// take the snapshot, which `SET TRANSACTION` and `LOCK` must precede.
+    /// take the snapshot, which `SET TRANSACTION` and `LOCK` must precede. A transaction that sees
+    /// one moment would find nothing new, and use up the check of a session that would.
     fn is_check_due(&self, transaction: &Transaction) -> bool {
-        let is_clear = transaction.may_be_asked() && !self.changed.schema.is_any();
+        let is_clear =
+            transaction.may_be_asked() && !self.changed.schema.is_any() && !self.sees_one_moment;
         let freshness = self.freshness.as_ref().filter(|_| is_clear);
         freshness.is_some_and(|freshness| freshness.claim(Instant::now()))
     }
@@ -317,7 +293,8 @@ impl SchemaView {
             return;
         }
         let forgets = load.forgets;
-        self.note_look(&load, &session, transaction);
+        self.sees_one_moment = !transaction.is_outside_block() && sees_one_moment(&session);
+        self.note_look(&load);
         match self.take_loaded(load, &session, transaction) {
             Ok(Some(loaded)) => {
                 settings.note_schema(&loaded.schema);
@@ -374,8 +351,9 @@ impl SchemaView {
     }
 
     /// Reports to all sessions whether the catalogues have changed.
-    fn note_look(&self, load: &Load, session: &SessionFacts, transaction: &Transaction) {
-        if matches!(load.extent, Extent::Session | Extent::Changed(_)) {
+    fn note_look(&self, load: &Load) {
+        // What a transaction sees of an earlier moment says nothing of now: another session looks.
+        if matches!(load.extent, Extent::Session | Extent::Changed(_)) || self.sees_one_moment {
             return;
         }
         if let Some(freshness) = &self.freshness {
@@ -385,8 +363,7 @@ impl SchemaView {
             let asked = if is_check { load.began } else { answered };
             freshness.note_look(asked, answered);
         }
-        let is_of_now = transaction.is_outside_block() || !sees_one_moment(session);
-        if load.extent == Extent::Check && is_of_now {
+        if load.extent == Extent::Check {
             let fingerprint = load.fingerprint();
             self.shared
                 .compare(self.database.known_as(), fingerprint, load.forgets);

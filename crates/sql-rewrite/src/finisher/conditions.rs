@@ -8,8 +8,8 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectName, Query, Select,
-    TableFactor, TableWithJoins, Visitor,
+    BinaryOperator, Distinct, Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectName, Query,
+    Select, TableFactor, TableWithJoins, Visitor,
 };
 
 use crate::dialect::postgres::finisher;
@@ -85,7 +85,9 @@ impl<'a> Scope<'a> {
         let mut joins = Vec::new();
         let mut own = vec![Vec::new(); sources.len()];
         let certain = |(condition, _): &(&Expr, Option<usize>)| {
-            !finisher::is_of_chance(condition) && !finisher::has_server_calls(condition, schema)
+            !finisher::is_of_chance(condition)
+                && !finisher::has_server_calls(condition, schema)
+                && !chooses(condition, &find)
         };
         for (condition, only) in conditions.into_iter().filter(certain) {
             for (index, source) in sources.iter().enumerate() {
@@ -319,6 +321,53 @@ fn split<'t>(condition: &'t Expr, only: Option<usize>, parts: &mut Vec<(&'t Expr
         Expr::Nested(inner) => split(inner, only, parts),
         part => parts.push((part, only)),
     }
+}
+
+/// Whether a query within a condition may give other rows the next time (the finisher evaluates the
+/// condition again), or reads what the server does not have, such as a `WITH` query.
+fn chooses<'a>(condition: &Expr, find: &impl Fn(&ObjectName) -> Option<&'a Table>) -> bool {
+    struct Choices<F>(F);
+
+    impl<'a, F: Fn(&ObjectName) -> Option<&'a Table>> Visitor for Choices<F> {
+        type Break = ();
+
+        fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+            match query.limit_clause.is_some() || query.fetch.is_some() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        }
+
+        fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+            match select.distinct {
+                Some(Distinct::On(_)) => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+
+        fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
+            match factor {
+                TableFactor::Table {
+                    name,
+                    args: None,
+                    sample: None,
+                    ..
+                } if self.0(name).is_some() => ControlFlow::Continue(()),
+                TableFactor::Table { args: Some(_), .. } => ControlFlow::Continue(()),
+                TableFactor::Table { .. } => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+
+        fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
+            match expression {
+                Expr::Function(function) if function.over.is_some() => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+
+    walk::visit(condition, &mut Choices(find)).is_break()
 }
 
 /// Whether a condition uses columns of this table and of nothing else, at least one of them. Names

@@ -79,6 +79,31 @@ fn a_reset_or_another_login_forgets_the_session() {
     }
 }
 
+/// Between `XA END` and the end of the transaction the server takes nothing else.
+#[test]
+fn distributed_transactions_end_as_past_the_proxy() {
+    for mut lab in both() {
+        let ends = [
+            (&["XA PREPARE 'a'", "XA COMMIT 'a'"][..], Some("anna")),
+            (&["XA COMMIT 'a' ONE PHASE"], Some("anna")),
+            (&["XA PREPARE 'a'", "XA ROLLBACK 'a'"], None),
+        ];
+        for (number, (ends, found)) in (5..).zip(ends) {
+            lab.ours.query_drop("XA START 'a'").expect("it begins");
+            lab.ours.exec_drop(INSERT, (number,)).expect("a row");
+            lab.ours.query_drop("XA END 'a'").expect("it ends");
+            // The tables would be read again now.
+            let mut other = connect(lab.proxy.port(), "shop");
+            let text = format!("CREATE TABLE more{number} (id INT)");
+            other.query_drop(text).expect("a table");
+            for text in ends {
+                lab.ours.query_drop(text).expect(text);
+            }
+            assert_eq!(name(&mut lab.ours, number).as_deref(), found, "{ends:?}");
+        }
+    }
+}
+
 #[test]
 fn tables_may_come_and_go_through_the_proxy() {
     for mut lab in both() {

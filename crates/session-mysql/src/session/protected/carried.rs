@@ -377,6 +377,9 @@ impl Protected {
         match checked {
             Ok(()) => true,
             Err(refusal) => {
+                if let Ok(prepared) = self.statements.find(number) {
+                    prepared.reset();
+                }
                 self.refuse_as(refusal, pending.sequence, reach);
                 false
             }
@@ -519,7 +522,12 @@ impl Protected {
             return Err(prepared_otherwise());
         }
         if prepared.version == version {
-            return Ok(());
+            return match (&prepared.kind, &self.settings) {
+                (Kind::Planned(plan, _) | Kind::Filled(plan), Some(settings)) => {
+                    texts::check_results(plan, settings)
+                }
+                _ => Ok(()),
+            };
         }
         let text = prepared.text.clone();
         let decided = self.decide(&text)?;
@@ -578,12 +586,12 @@ fn not_with_rules() -> Refusal {
     )
 }
 
-/// Refuses the question how many rows the last statement has found or changed, if the server
-/// has not evaluated it.
+/// Refuses the question how many rows the last statement has found or changed, if the server has
+/// evaluated another one since.
 fn check_counts(has_other_counts: bool, text: &[u8]) -> Result<(), StatementError> {
     match has_other_counts && texts::asks_for_counts(text) {
         true => Err(StatementError::unsupported(
-            "FOUND_ROWS() and ROW_COUNT() behind a statement that the finisher has evaluated",
+            "FOUND_ROWS() and ROW_COUNT() where the proxy has asked the server something since",
         )
         .hint("The answer to the statement has the count.")),
         false => Ok(()),

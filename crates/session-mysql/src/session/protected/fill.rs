@@ -133,11 +133,16 @@ pub(super) fn constant(bound: &Bound<'_>) -> Result<String, StatementError> {
         bound.kind.kind,
         FieldType::TINY_BLOB | FieldType::MEDIUM_BLOB | FieldType::LONG_BLOB | FieldType::BLOB
     );
+    let is_decimal = matches!(bound.kind.kind, FieldType::DECIMAL | FieldType::NEWDECIMAL);
     match bound.value {
         Value::Null => Ok("NULL".to_owned()),
         // With an exponent it is in double precision, as the parameter is.
         Value::Double(number) if number.is_finite() => Ok(format!("{number:e}")),
         Value::Float(number) if number.is_finite() => Ok(format!("{:e}", f64::from(number))),
+        // In quotes it would be a text, with which the server computes in double precision.
+        Value::Bytes(bytes) if is_decimal && is_decimal_literal(bytes) => {
+            Ok(String::from_utf8_lossy(bytes).into_owned())
+        }
         Value::Bytes(bytes) if !is_binary && bytes.iter().all(is_plain) => {
             Ok(format!("'{}'", String::from_utf8_lossy(bytes)))
         }
@@ -147,6 +152,13 @@ pub(super) fn constant(bound: &Bound<'_>) -> Result<String, StatementError> {
         )
         .hint("Find the row by numbers, or by texts of letters of ASCII.")),
     }
+}
+
+/// Whether bytes are digits, with a sign and a point at most.
+fn is_decimal_literal(bytes: &[u8]) -> bool {
+    let digits = bytes.strip_prefix(b"-").unwrap_or(bytes);
+    let mut parts = digits.splitn(2, |byte| *byte == b'.');
+    parts.all(|part| !part.is_empty() && part.iter().all(u8::is_ascii_digit))
 }
 
 /// The text with `?` for each hole, and the hole of each of them.

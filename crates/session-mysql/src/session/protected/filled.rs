@@ -94,16 +94,29 @@ impl Protected {
 
     /// Writes the answer to a statement that is done.
     fn answer_with(&mut self, filling: Filling, answer: FinisherAnswer, reach: &mut Reach<'_>) {
-        let sequence = filling.sequence;
+        let (sequence, stand_in) = (filling.sequence, filling.stand_in());
         let session = (reach.capabilities, *reach.status);
-        match filling.answer(answer, session, reach.to_client) {
+        let prepared = match filling.answer(answer, session, reach.to_client) {
             Ok(left) => {
                 self.told.rows = left.warnings;
-                if let Some((number, prepared)) = left.prepared {
-                    self.statements.put(number, prepared);
-                }
+                left.prepared
             }
-            Err(refusal) => self.refuse_as(refusal, sequence, reach),
+            Err(refusal) => {
+                self.refuse_as(refusal, sequence, reach);
+                None
+            }
+        };
+        match (prepared, stand_in) {
+            (Some((number, prepared)), _) => self.statements.put(number, prepared),
+            // Nobody knows it who would close it.
+            (None, Some(number)) => {
+                let close = |out: &mut Vec<u8>| {
+                    out.push(kind::STMT_CLOSE);
+                    out.extend_from_slice(&number.to_le_bytes());
+                };
+                self.send_as_it_came(close, reach);
+            }
+            (None, None) => {}
         }
     }
 

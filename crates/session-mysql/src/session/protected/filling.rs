@@ -229,6 +229,12 @@ impl Filling {
         }
     }
 
+    /// The number of the server's statement that stands for the one that is prepared.
+    pub(super) fn stand_in(&self) -> Option<u32> {
+        let prepares = matches!(self.asked, Asked::Prepare(_));
+        Some(self.number).filter(|number| prepares && *number != 0)
+    }
+
     /// All rows are there.
     fn fetched(&mut self) -> Result<Taken, Refusal> {
         let Stage::Fetching(mut fetching) = std::mem::replace(&mut self.stage, Stage::Waiting)

@@ -9,7 +9,8 @@ use session_core::{Fault, Loaded, StatementError};
 use sql_plan::{Assignment, ColumnId, Expression, Form, Hole, Literal, Plan, Source, Translated};
 use sqlstate::SqlState;
 
-use super::pending::Moment;
+use super::errors::refusal;
+use super::pending::{Moment, passed_on};
 use super::question::Answered;
 use super::texts::statements;
 use super::{Pending, Protected, Reach};
@@ -128,8 +129,6 @@ impl Protected {
         if let Moment::Known(now) = &pending.moment {
             return Some(Arc::new(at(&plan, now)));
         }
-        // The question has an answer of its own.
-        self.told.has_other_counts = true;
         self.pending = Some(Pending {
             moment: Moment::Asked,
             ..pending.again()
@@ -156,7 +155,12 @@ impl Protected {
             Answered::Failed(_) => None,
         };
         let Some(now) = now else {
-            self.refuse(&untold(), pending.sequence, reach);
+            let told = match answered {
+                Answered::Failed(code) => passed_on(*code),
+                Answered::Rows(..) => None,
+            };
+            let told = told.unwrap_or_else(|| refusal(&untold()));
+            self.refuse_as(told, pending.sequence, reach);
             return Ok(());
         };
         self.pending = Some(Pending {

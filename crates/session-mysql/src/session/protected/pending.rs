@@ -99,8 +99,42 @@ pub(super) fn is_way_out(pending: &Pending, is_expired: bool) -> bool {
 /// `ER_MUST_CHANGE_PASSWORD`
 pub(super) const PASSWORD_EXPIRED: u16 = 1820;
 
+/// What a client is told where the server has answered a question of the proxy's own with this
+/// error. None: the client would have had another answer. A deadlock, a limit of time, an end by
+/// `KILL` or a node of Galera that is not ready would have met the client's own statement, and what
+/// became of its transaction is told by the number.
+pub(super) fn passed_on(code: u16) -> Option<Refusal> {
+    let (state, what) = match code {
+        PASSWORD_EXPIRED => return Some(password_expired()),
+        1047 => (
+            *b"08S01",
+            "the node of the cluster is not ready for statements",
+        ),
+        1205 => (
+            *b"HY000",
+            "a lock was waited for too long; try restarting the transaction",
+        ),
+        1213 => (
+            *b"40001",
+            "a deadlock was found; try restarting the transaction",
+        ),
+        1317 => (*b"70100", "the execution of the query was interrupted"),
+        1969 => (
+            *b"70100",
+            "the execution of the query took longer than it may",
+        ),
+        3024 => (
+            *b"HY000",
+            "the execution of the query took longer than it may",
+        ),
+        _ => return None,
+    };
+    let message = format!("{what} (the server said so to a question of the proxy's own)");
+    Some(Refusal::new(Reason::Statement(code, state), message))
+}
+
 /// What a client is told whose password has expired.
-pub(super) fn password_expired() -> Refusal {
+fn password_expired() -> Refusal {
     Refusal::new(
         Reason::Statement(PASSWORD_EXPIRED, *b"HY000"),
         "the password of this account has expired: change it by SET PASSWORD or ALTER USER before \

@@ -5,6 +5,7 @@ use sql_rewrite::mysql::{ModeError, MySql};
 use sql_rewrite::{Answer, SessionFacts};
 
 use session_core::StatementError;
+use wire_mysql::capabilities::Status;
 use wire_mysql::column::BINARY;
 
 /// What is asked of the server. A limit set by the session (`sql_select_limit`) does not hold where
@@ -168,6 +169,13 @@ impl Settings {
             search_path: self.path(),
             ..SessionFacts::default()
         }
+    }
+
+    /// Whether the session sees the catalogues as they were at one moment. MySQL keeps them in
+    /// tables of InnoDB, and reads them as a transaction reads any table; MariaDB looks at files.
+    pub(super) fn sees_one_moment(&self, status: Status) -> bool {
+        let is_mariadb = matches!(&self.own, Ok((own, _)) if own.is_mariadb);
+        !is_mariadb && status.has(Status::IN_TRANSACTION)
     }
 
     fn path(&self) -> Vec<String> {

@@ -45,7 +45,21 @@ pub(super) fn is_frame(text: &[u8]) -> bool {
     FRAMES
         .iter()
         .any(|own| text.eq_ignore_ascii_case(own.as_bytes()))
+        || is_of_xa(text)
         || asked::read(text).is_some()
+}
+
+/// Whether a text is about a distributed transaction. Between `XA END` and the end of it, the
+/// server carries out nothing else.
+fn is_of_xa(text: &[u8]) -> bool {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b" _,.:'-".contains(byte);
+    let mut words = text
+        .split(|byte| *byte == b' ')
+        .filter(|word| !word.is_empty());
+    let is_xa = words
+        .next()
+        .is_some_and(|word| word.eq_ignore_ascii_case(b"xa"));
+    is_xa && words.next().is_some() && text.iter().all(is_plain)
 }
 
 /// Whether a text shows what the server has said, in any of the forms, and does nothing else.
@@ -64,6 +78,10 @@ pub(super) fn shows_warnings(text: &[u8]) -> bool {
 /// Whether a text locks tables, or ends that. None: it does neither. One that may do both locks
 /// them.
 pub(super) fn locks_tables(text: &[u8]) -> Option<bool> {
+    let begins = |own: &str| trimmed(text).eq_ignore_ascii_case(own.as_bytes());
+    if ["begin", "start transaction"].into_iter().any(begins) {
+        return Some(false);
+    }
     let lower = text.to_ascii_lowercase();
     let words: Vec<&[u8]> = lower
         .split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_')
@@ -209,6 +227,19 @@ pub(super) fn statements(plan: &Plan) -> Option<Vec<&Translated>> {
     })
 }
 
+/// Checks that a statement's texts are still written in the character set of the results, which may
+/// be another one than when it was prepared.
+pub(super) fn check_results(plan: &TextPlan, settings: &Settings) -> Result<(), StatementError> {
+    if settings.results.letters != Letters::Bytes {
+        return Ok(());
+    }
+    let parts = plan.planned.iter().filter_map(|one| statements(&one.plan));
+    for translated in parts.flatten() {
+        check_plan(translated, settings, &plan.loaded)?;
+    }
+    Ok(())
+}
+
 /// Checks that a plan has only what is carried out here.
 fn check_plan(
     translated: &Translated,
@@ -264,6 +295,8 @@ mod tests {
             ("FLUSH LOCAL TABLES WITH READ  LOCK", Some(true)),
             ("flush table person for export", Some(true)),
             ("FLUSH TABLES person", None),
+            (" BEGIN; ", Some(false)),
+            ("start transaction", Some(false)),
             ("SELECT * FROM tables LOCK IN SHARE MODE", None),
         ] {
             assert_eq!(locks_tables(text.as_bytes()), locks, "{text}");
@@ -282,13 +315,22 @@ mod tests {
 
     #[test]
     fn only_exact_texts_need_no_plan() {
-        for text in ["COMMIT", " show Warnings ; ", "begin"] {
+        for text in [
+            "COMMIT",
+            " show Warnings ; ",
+            "begin",
+            "XA END 'a'",
+            "xa commit 'a-1','b',1 one phase;",
+        ] {
             assert!(is_frame(text.as_bytes()), "{text}");
         }
         for text in [
             "commit; select 1",
             "show warnings limit x",
             "commit -- x",
+            "xa end 'a'; select 1",
+            "xa end /*! 'a' */",
+            "xa",
             "",
         ] {
             assert!(!is_frame(text.as_bytes()), "{text}");

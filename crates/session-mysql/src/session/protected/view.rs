@@ -46,9 +46,21 @@ pub(super) struct View {
     has_zone: bool,
 }
 
+/// How a session looks at the catalogues now.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Looking {
+    /// It is no time to look for changes of others.
+    pub(super) may_wait: bool,
+    /// They are seen as of the begin of the transaction. What is read then is of no other session,
+    /// and of no later transaction.
+    pub(super) is_fixed: bool,
+}
+
 /// A reading under way.
 #[derive(Debug)]
 struct Load {
+    /// As of the begin of a transaction.
+    is_fixed: bool,
     answers: Vec<Answer>,
     /// [`Protection::forgets`] when it began.
     forgets: u64,
@@ -97,12 +109,17 @@ impl View {
     pub(super) fn question(
         &mut self,
         settings: &Settings,
+        looking: Looking,
     ) -> Result<Option<String>, StatementError> {
         if !self.has_key_of(settings) {
             self.leave();
             // What one server says of its tables says nothing of those of another.
             self.key = format!("{}{}", self.server, settings.key);
             self.freshness = self.shared.freshness(&self.key);
+        }
+        let is_own = |own: &Arc<Loaded>| own.generation == 0;
+        if !looking.is_fixed && self.loaded.as_ref().is_some_and(is_own) {
+            self.put(None, 0);
         }
         let changes = self.shared.changes();
         if self.load.is_none() && (self.loaded.is_none() || self.unchanged != Some(changes)) {
@@ -111,7 +128,8 @@ impl View {
             self.put(adopted, changes);
         }
         let is_due = || {
-            let freshness = self.freshness.as_ref();
+            let may_look = !looking.may_wait && !looking.is_fixed;
+            let freshness = self.freshness.as_ref().filter(|_| may_look);
             freshness.is_some_and(|own| own.claim(Instant::now()))
         };
         if self.load.is_none() {
@@ -126,6 +144,7 @@ impl View {
                 return Err(StatementError::rules(message).hint("Try again."));
             }
             self.load = Some(Load {
+                is_fixed: looking.is_fixed,
                 answers: Vec::new(),
                 forgets: self.shared.forgets(&self.key),
                 began: Instant::now(),
@@ -212,7 +231,7 @@ impl View {
         let Some(load) = self.load.take() else {
             return Ok(());
         };
-        if let Some(freshness) = &self.freshness {
+        if let Some(freshness) = self.freshness.as_ref().filter(|_| !load.is_fixed) {
             freshness.note_look(load.began, Instant::now());
         }
         let fingerprint = fingerprint(&load.answers);
@@ -242,7 +261,7 @@ impl View {
             fingerprint: Some(fingerprint),
             forgets: load.forgets,
         };
-        let entered = self.shared.enter(&self.key, reading, true)?;
+        let entered = self.shared.enter(&self.key, reading, !load.is_fixed)?;
         self.put(entered, self.shared.changes());
         Ok(())
     }

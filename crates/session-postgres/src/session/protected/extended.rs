@@ -182,8 +182,10 @@ impl Protected {
         })?;
         self.settings.encoding().check_values(&statement.plan)?;
         self.check_portals(&statement.text)?;
+        // One that is planned as a FETCH of sealed columns may be of a cursor that has gone.
         let names_objects = statement.plan.may_name_objects
             && (self.objects.concern(&statement.text)
+                || !statement.plan.passes()
                 || !self.portals_of(&statement.text).is_empty());
         if names_objects {
             let (plan, _) = self.plan(statement.text.as_bytes())?;
@@ -198,6 +200,7 @@ impl Protected {
         let is_old = version != Some(statement.plan.loaded.version);
         if !is_old && !statement.plan.is_narrow() {
             self.schema.check_lease(&statement.plan)?;
+            self.check_failed(&statement.plan)?;
             return Ok(statement);
         }
         let (plan, text) = self.plan(statement.text.as_bytes())?;

@@ -10,9 +10,9 @@ use super::{Outputs, Protected};
 use crate::session::End;
 use crate::session::answers::{Expected, Unseen, is_query};
 use crate::session::failure::write_error;
-use crate::session::prepared::ChangedBy;
 use crate::session::rows;
 use crate::session::statements::StatementMessages;
+use crate::session::unconfirmed::ChangedBy;
 
 impl Protected {
     /// Takes a message of the server. ParameterStatus has been noted before.
@@ -397,7 +397,7 @@ impl Protected {
             Some(Expected::Query(..) | Expected::FailQuery(_) | Expected::Sync) | None
         ) {
             // The server skips the rest of the Query.
-            self.statements.undo(self.answers.batch_answered());
+            self.undo_skipped();
             return Ok(());
         }
         self.skip(outputs);
@@ -410,7 +410,7 @@ impl Protected {
         for (index, skipped) in skipped.into_iter().enumerate() {
             self.note_skipped(skipped, index == 0);
         }
-        self.statements.undo(self.answers.batch_answered());
+        self.undo_skipped();
         if !self.answers.has_sync() {
             if self.script.take().is_some() {
                 self.end_script(outputs);
@@ -418,6 +418,13 @@ impl Protected {
                 self.pipeline.skip();
             }
         }
+    }
+
+    /// Takes back what the statements would have done that the server has not executed.
+    fn undo_skipped(&mut self) {
+        let batch = self.answers.batch_answered();
+        self.statements.undo(batch);
+        self.objects.undo(batch);
     }
 
     /// Notes that a message was not executed: it has failed, or an earlier one.
@@ -447,7 +454,7 @@ impl Protected {
         self.copy.end();
         self.flush_proxy_replies(outputs);
         let batch = self.answers.batch_answered();
-        self.statements.undo(batch);
+        self.undo_skipped();
         self.answers.end_batch();
         if status == b'I' || self.transaction.is_ending() {
             // COMMIT AND CHAIN ends a transaction, too.
@@ -523,7 +530,7 @@ fn is_found_by_analysis(error: &StatementError) -> bool {
     is_of_client && !error.ends_session && !is_own.contains(&error.sqlstate)
 }
 
-fn transaction_failed() -> StatementError {
+pub(super) fn transaction_failed() -> StatementError {
     StatementError::statement(
         SqlState::IN_FAILED_SQL_TRANSACTION,
         "current transaction is aborted, commands ignored until end of transaction block",

@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 
 use sql_plan::{Effects, ObjectEffect};
-use sql_rewrite::Objects;
+use sql_rewrite::{CursorMeaning, Objects};
 
 use super::{Outputs, Protected};
-use crate::session::cursors::Cursors;
+use crate::session::cursors::{CursorRows, Cursors};
 use crate::session::portals::{Portal, PortalState};
-use crate::session::prepared::ChangedBy;
+use crate::session::unconfirmed::{ChangedBy, Unconfirmed};
 
 /// What SQL has declared, such as cursors, and how its transactions ended.
 #[derive(Debug, Default)]
@@ -16,6 +16,9 @@ pub(super) struct DeclaredObjects {
     objects: Objects,
     ending: Ending,
     cursors: Cursors,
+    /// What the names of cursors meant before statements that the server has not answered. A
+    /// cursor may outlive their failure: one WITH HOLD, or one of before a savepoint.
+    changes: Unconfirmed<String, (CursorMeaning, Option<CursorRows>)>,
     /// The cursors of each `CLOSE` that the server has not answered.
     closing: VecDeque<Option<String>>,
 }
@@ -46,8 +49,65 @@ impl DeclaredObjects {
         self.cursors.size()
     }
 
+    /// Notes that a statement is sent that declares or closes cursors.
+    fn note_sent(&mut self, effect: &ObjectEffect, batch: u64) {
+        match effect {
+            ObjectEffect::Declares { name, .. } => {
+                // If the server takes it, the cursor of that name is another one.
+                let before = (
+                    self.objects.meaning_of_cursor(name),
+                    self.cursors.take(name),
+                );
+                let by = ChangedBy::DeclareCursor;
+                self.changes.note((batch, by), name.clone(), Some(before));
+            }
+            ObjectEffect::Keeps(kept) => {
+                let before = (self.objects.meaning_of_cursor(&kept.name), None);
+                let by = ChangedBy::DeclareCursor;
+                self.changes
+                    .note((batch, by), kept.name.clone(), Some(before));
+            }
+            ObjectEffect::Closes(Some(name)) => {
+                let before = (self.objects.meaning_of_cursor(name), None);
+                let by = ChangedBy::CloseCursor;
+                self.changes.note((batch, by), name.clone(), Some(before));
+                self.closing.push_back(Some(name.clone()));
+            }
+            ObjectEffect::Closes(None) => {
+                let names = self.objects.cursors();
+                let before = names.map(|name| {
+                    let meaning = self.objects.meaning_of_cursor(name);
+                    (name.to_owned(), (meaning, None))
+                });
+                self.changes
+                    .note_all((batch, ChangedBy::CloseCursor), before);
+                self.closing.push_back(None);
+            }
+            _ => {}
+        }
+        self.objects.note_effect(effect);
+    }
+
+    /// Takes back what statements of this batch and earlier ones would have done that the server
+    /// has not confirmed.
+    pub(super) fn undo(&mut self, batch: u64) {
+        for (name, before) in self.changes.undo(batch) {
+            let (meaning, rows) = before.unwrap_or_default();
+            self.objects.restore_cursor(&name, meaning);
+            if let Some(rows) = rows {
+                self.cursors.insert(&name, rows);
+            }
+        }
+    }
+
+    /// Notes that the server has declared a cursor.
+    fn note_declared(&mut self) {
+        self.changes.confirm(ChangedBy::DeclareCursor);
+    }
+
     /// Notes that the server has closed cursors.
     fn note_closed(&mut self) {
+        self.changes.confirm(ChangedBy::CloseCursor);
         let Some(name) = self.closing.pop_front() else {
             return;
         };
@@ -110,25 +170,21 @@ impl Protected {
         for effect in &effects.objects {
             match effect {
                 ObjectEffect::Prepares { .. }
-                | ObjectEffect::PreparesPlain(_)
+                | ObjectEffect::PreparesPlain { .. }
                 | ObjectEffect::Deallocates(_) => self.statements.note(effect, batch),
-                ObjectEffect::Declares { name, .. } => {
-                    // If the server takes it, the cursor of that name is another one.
-                    self.objects.cursors.remove(name);
-                    self.objects.objects.note_effect(effect);
+                ObjectEffect::Closes(None) => {
+                    // It closes all portals. The server does not have these. Where it fails, the
+                    // transaction has failed, and with it what these read.
+                    let is_of_server =
+                        |portal: &Portal| matches!(portal.state, PortalState::Bound { .. });
+                    self.portals.retain(is_of_server);
+                    self.objects.note_sent(effect, batch);
                 }
-                ObjectEffect::Closes(name) => {
-                    if name.is_none() {
-                        // It closes all portals. The server does not have these. Where it fails,
-                        // the transaction has failed, and with it what these read.
-                        let is_of_server =
-                            |portal: &Portal| matches!(portal.state, PortalState::Bound { .. });
-                        self.portals.retain(is_of_server);
-                    }
-                    self.objects.closing.push_back(name.clone());
-                    self.objects.objects.note_effect(effect);
+                ObjectEffect::Declares { .. }
+                | ObjectEffect::Keeps(_)
+                | ObjectEffect::Closes(_) => {
+                    self.objects.note_sent(effect, batch);
                 }
-                ObjectEffect::Keeps(_) => self.objects.objects.note_effect(effect),
                 ObjectEffect::Scrolls(_) => {}
             }
         }
@@ -143,6 +199,7 @@ impl Protected {
         match tag {
             // Clients may send more before ReadyForQuery comes.
             b"COMMIT" => self.schema.publish_changes(),
+            b"DECLARE CURSOR" => self.objects.note_declared(),
             b"CLOSE CURSOR" | b"CLOSE CURSOR ALL" => self.objects.note_closed(),
             b"PREPARE" => self.statements.confirm(ChangedBy::Prepare),
             b"DEALLOCATE" => self.statements.confirm(ChangedBy::Deallocate),

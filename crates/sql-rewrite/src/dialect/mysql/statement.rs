@@ -52,7 +52,7 @@ pub(crate) fn plan(text: &str, schema: &Schema, own: MySql) -> Result<Vec<Planne
         }])
     };
     if schema.protected.is_empty() {
-        return planned(Plan::Pass(effects(&words)));
+        return planned(Plan::Pass(effects_of(text, &words, own)));
     }
     let mentions = Mentions::of(schema);
     let found = readings.iter().find_map(|text| mentions.find(text));
@@ -68,10 +68,10 @@ pub(crate) fn plan(text: &str, schema: &Schema, own: MySql) -> Result<Vec<Planne
             check_unseen(text, &words, own)?;
             check_closed(text, &readings, schema, own)?;
             return planned(match information::translated(text, schema, own) {
-                None => Plan::Pass(effects(&words)),
+                None => Plan::Pass(effects_of(text, &words, own)),
                 Some(translated) => {
                     verify::check_information(text, &translated, own)?;
-                    Plan::One(translated, effects(&words))
+                    Plan::One(translated, effects_of(text, &words, own))
                 }
             });
         }
@@ -98,7 +98,22 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// What a text may change that names no protected table.
+/// Statements that read or write rows, and change no names and no settings.
+const OF_ROWS: &[&str] = &[
+    "delete", "insert", "replace", "select", "show", "update", "with",
+];
+
+/// What a text may change that names no protected table. In a statement that only reads or writes
+/// rows, the words of other statements are names or values.
+fn effects_of(text: &str, words: &[String], own: MySql) -> Effects {
+    let has_versions = text.contains("/*!") || text.contains("/*M!");
+    match !has_versions && is_one(text, own, OF_ROWS) {
+        true => Effects::default(),
+        false => effects(words),
+    }
+}
+
+/// What a text may change, by the words in it.
 pub(crate) fn effects(words: &[String]) -> Effects {
     let has = |own: &[&str]| words.iter().any(|word| own.contains(&word.as_str()));
     Effects {
@@ -161,14 +176,22 @@ fn check_closed(
 
 /// Whether a text is a single statement that writes nothing.
 fn is_read(text: &str, own: MySql) -> bool {
+    is_one(text, own, &["select", "show", "describe"])
+}
+
+/// Whether a text is a single statement that begins with one of these words.
+fn is_one(text: &str, own: MySql, beginnings: &[&str]) -> bool {
     let Ok(found) = lexer::lexemes(text, own) else {
         return false;
     };
     let first = found.first().filter(|first| first.kind == Kind::Word);
     let is_end = |own: &lexer::Lexeme| own.kind == Kind::Symbol && own.value == ";";
     let end = found.iter().position(is_end).unwrap_or(found.len());
-    first.is_some_and(|first| matches!(first.value.as_str(), "select" | "show" | "describe"))
-        && found[end..].iter().all(is_end)
+    let is_begun = |first: &lexer::Lexeme| {
+        let mut beginnings = beginnings.iter();
+        beginnings.any(|word| first.value.eq_ignore_ascii_case(word))
+    };
+    first.is_some_and(is_begun) && found[end..].iter().all(is_end)
 }
 
 /// The plan of a text that names a protected table.

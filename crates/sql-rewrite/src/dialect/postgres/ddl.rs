@@ -272,8 +272,11 @@ fn refuse_named(name: &ObjectName, what: &str, schema: &Schema) -> Result<(), Re
 /// The first protected relation, or function that reads one, in a part of a statement.
 fn reads_protected<V: Visit>(part: &V, schema: &Schema) -> Option<String> {
     let mut found = None;
+    let is_suspect = |name: &String| schema.suspect_functions.contains(name);
+    // A function may stand in the place of a relation, too.
     let _ = walk::relations(part, |name| {
-        if find(name, schema).is_some_and(Table::is_protected) {
+        let is_function = split(name).is_some_and(|(_, own)| is_suspect(&own));
+        if is_function || find(name, schema).is_some_and(Table::is_protected) {
             found = Some(name.to_string());
             return ControlFlow::Break(());
         }
@@ -287,7 +290,7 @@ fn reads_protected<V: Visit>(part: &V, schema: &Schema) -> Option<String> {
                 .last()
                 .and_then(|part| part.as_ident())
                 .map(folded);
-            if name.is_some_and(|name| schema.suspect_functions.contains(&name)) {
+            if name.is_some_and(|name| is_suspect(&name)) {
                 found = Some(function.name.to_string());
                 return ControlFlow::Break(());
             }
@@ -308,10 +311,20 @@ fn refuse_reading<V: Visit>(part: &V, what: &str, schema: &Schema) -> Result<(),
 /// `TABLE t`) count as well: the name anywhere in the query is enough.
 fn refuse_table_as(table: &CreateTable, query: &Query, schema: &Schema) -> Result<(), Refusal> {
     refuse_named(&table.name, "made by CREATE TABLE … AS", schema)?;
-    match named(&query.to_string(), schema) {
+    let text = query.to_string();
+    match named(&text, schema).or_else(|| suspect(&text, schema)) {
         None => Ok(()),
         Some(name) => Err(stores_ciphertext(&name, "CREATE TABLE … AS")),
     }
+}
+
+/// The first function in a text that reads a protected table, or runs texts.
+fn suspect(text: &str, schema: &Schema) -> Option<String> {
+    let text = lower(text);
+    let mut suspects = schema.suspect_functions.iter();
+    suspects
+        .find(|function| names_word(&text, &lower(function)))
+        .cloned()
 }
 
 fn stores_ciphertext(name: &str, what: &str) -> Refusal {
@@ -378,11 +391,8 @@ fn check_temporary_view(view: &CreateView, schema: &Schema) -> Result<(), Refusa
 
 fn plan_trigger(trigger: &CreateTrigger, schema: &Schema) -> Result<Plan, Refusal> {
     let on_protected = find(&trigger.table_name, schema).is_some_and(Table::is_protected);
-    let calls = reads_protected(trigger, schema).is_some() || {
-        let text = lower(&trigger.to_string());
-        let mut suspects = schema.suspect_functions.iter();
-        suspects.any(|function| names_word(&text, &lower(function)))
-    };
+    let calls = reads_protected(trigger, schema).is_some()
+        || suspect(&trigger.to_string(), schema).is_some();
     let problem = match (on_protected, calls) {
         (false, false) => return Ok(pass()),
         (true, _) => {
@@ -407,7 +417,7 @@ fn plan_policy(policy: &CreatePolicy, schema: &Schema) -> Result<Plan, Refusal> 
     };
     let view = View::of_table(schema, table);
     let mut conditions = policy.using.iter().chain(&policy.with_check);
-    if conditions.all(|condition| view.allowed(condition)) {
+    if conditions.all(|condition| view.is_free(condition)) {
         let mut anew = policy.clone();
         put_schema(&mut anew.table_name, &table.schema);
         return written(&Statement::CreatePolicy(anew));

@@ -25,12 +25,14 @@ mod cursors;
 /// Fails when it is executed, and is no part of a transaction: the proxy knows what was meant.
 const PLACEHOLDER: &str = "SELECT pg_catalog.current_setting('strongroom.prepared')";
 
-/// Prepared statements and cursors over protected tables, by the names that a session gave them.
+/// Prepared statements, and cursors over protected tables, by the names that a session gave them.
 #[derive(Clone, Default)]
 pub struct Objects {
     /// Whether those that were prepared by messages are among them.
     knows_messages: bool,
     prepared: HashMap<String, Prepared>,
+    /// The texts of those over no protected table.
+    plain: HashMap<String, String>,
     cursors: HashMap<String, Cursor>,
     /// Those whose rows the proxy keeps.
     kept: HashMap<String, Until>,
@@ -50,14 +52,21 @@ struct Prepared {
     text: String,
 }
 
-#[derive(Clone)]
+/// What a name of a cursor means.
+#[derive(Clone, Debug, Default)]
+pub struct CursorMeaning {
+    cursor: Option<Cursor>,
+    kept: Option<Until>,
+}
+
+#[derive(Clone, Debug)]
 struct Cursor {
     outputs: Vec<Output>,
     until: Until,
 }
 
 /// When a cursor goes at the latest.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Until {
     /// With its transaction.
     End,
@@ -128,9 +137,9 @@ impl Objects {
             || (!self.kept.is_empty() && may_scroll(text))
     }
 
-    /// The same, and what else is prepared over protected tables, by messages of the protocol too:
-    /// each as the effect of preparing it by SQL. Without that `EXECUTE` of what is not known is
-    /// refused: a statement of that name may take ciphertexts.
+    /// The same, and what else is prepared, by messages of the protocol too: each as the effect of
+    /// preparing it by SQL. Without that `EXECUTE` of what is not known is refused: a statement of
+    /// that name may take ciphertexts.
     pub fn including(&self, prepared: impl Iterator<Item = ObjectEffect>) -> Self {
         let mut all = self.clone();
         all.knows_messages = true;
@@ -185,13 +194,23 @@ impl Objects {
         match effect {
             ObjectEffect::Prepares { name, types, text } => {
                 let (types, text) = (types.clone(), text.clone());
-                let prepared = Prepared { types, text };
-                self.prepared.insert(cut(name.clone()), prepared);
+                let (prepared, name) = (Prepared { types, text }, cut(name.clone()));
+                self.plain.remove(&name);
+                self.prepared.insert(name, prepared);
             }
-            ObjectEffect::PreparesPlain(name) | ObjectEffect::Deallocates(Some(name)) => {
+            ObjectEffect::PreparesPlain { name, text } => {
+                let name = cut(name.clone());
+                self.prepared.remove(&name);
+                self.plain.insert(name, text.clone());
+            }
+            ObjectEffect::Deallocates(Some(name)) => {
                 self.prepared.remove(name);
+                self.plain.remove(name);
             }
-            ObjectEffect::Deallocates(None) => self.prepared.clear(),
+            ObjectEffect::Deallocates(None) => {
+                self.prepared.clear();
+                self.plain.clear();
+            }
             ObjectEffect::Declares { name, outputs, .. } if outputs.is_empty() => {
                 self.cursors.remove(name);
             }
@@ -210,6 +229,31 @@ impl Objects {
             ObjectEffect::Scrolls(_) => {}
             ObjectEffect::Closes(Some(name)) => drop(self.cursors.remove(name)),
             ObjectEffect::Closes(None) => self.cursors.clear(),
+        }
+    }
+
+    /// What a name of a cursor means now.
+    pub fn meaning_of_cursor(&self, name: &str) -> CursorMeaning {
+        CursorMeaning {
+            cursor: self.cursors.get(name).cloned(),
+            kept: self.kept.get(name).copied(),
+        }
+    }
+
+    /// The names of the cursors over protected columns that the server has the rows of.
+    pub fn cursors(&self) -> impl Iterator<Item = &str> {
+        self.cursors.keys().map(String::as_str)
+    }
+
+    /// Takes back what was noted of a cursor.
+    pub fn restore_cursor(&mut self, name: &str, meaning: CursorMeaning) {
+        match meaning.cursor {
+            Some(cursor) => drop(self.cursors.insert(name.to_owned(), cursor)),
+            None => drop(self.cursors.remove(name)),
+        }
+        match meaning.kept {
+            Some(until) => drop(self.kept.insert(name.to_owned(), until)),
+            None => drop(self.kept.remove(name)),
         }
     }
 
@@ -272,6 +316,24 @@ impl Objects {
         let outputs = self.cursors.get(&name(text, last))?.outputs.clone();
         let statement = text[first.1.start..last.1.end].to_owned();
         Some(one(statement, outputs, Effects::default()))
+    }
+
+    /// The name and the text of the statement over no protected table that `EXECUTE` runs, by
+    /// itself or inside of another statement.
+    pub(crate) fn executed_plain(&self, text: &str, part: &Part) -> Option<(&str, &str)> {
+        let is = |lexeme: &(Lexeme, Range<usize>), word: &str| {
+            text[lexeme.1.clone()].eq_ignore_ascii_case(word)
+        };
+        let first = part.first()?;
+        if !["execute", "explain", "create"]
+            .iter()
+            .any(|word| is(first, word))
+        {
+            return None;
+        }
+        let mut pairs = part.windows(2).filter(|pair| is(&pair[0], "execute"));
+        let found = pairs.find_map(|pair| self.plain.get_key_value(&name(text, &pair[1])));
+        found.map(|(name, text)| (name.as_str(), text.as_str()))
     }
 
     /// Refuses `EXECUTE` inside of another statement: the server's statement takes ciphertexts.
@@ -436,7 +498,10 @@ pub(crate) fn effects(text: &str, part: &Part) -> Vec<ObjectEffect> {
         // The other kinds keep names; after PLANS the server plans what is prepared again.
         vec![ObjectEffect::Deallocates(None), ObjectEffect::Closes(None)]
     } else if let (true, Some(second)) = (is(0, "prepare") && !ends_transaction, part.get(1)) {
-        vec![ObjectEffect::PreparesPlain(name(text, second))]
+        vec![ObjectEffect::PreparesPlain {
+            name: name(text, second),
+            text: prepared_text(text, part).to_owned(),
+        }]
     } else if let (true, Some(second)) = (is(0, "declare"), part.get(1)) {
         vec![ObjectEffect::Declares {
             name: name(text, second),
@@ -446,6 +511,22 @@ pub(crate) fn effects(text: &str, part: &Part) -> Vec<ObjectEffect> {
     } else {
         Vec::new()
     }
+}
+
+/// The statement in a `PREPARE`: what stands behind the `AS` that follows its name and types.
+fn prepared_text<'t>(text: &'t str, part: &Part) -> &'t str {
+    let mut depth = 0_usize;
+    let behind = part.iter().skip(2).find(|(_, span)| {
+        match &text[span.clone()] {
+            "(" => depth += 1,
+            ")" => depth = depth.saturating_sub(1),
+            word => return depth == 0 && word.eq_ignore_ascii_case("as"),
+        }
+        false
+    });
+    let end = part.last().map_or(0, |(_, span)| span.end);
+    let start = behind.map_or(end, |(_, span)| span.end);
+    text.get(start..end).unwrap_or_default().trim_start()
 }
 
 /// A name as the catalogue would have it.
@@ -481,90 +562,4 @@ fn one(text: String, outputs: Vec<Output>, effects: Effects) -> Plan {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::OutputKind;
-
-    const OUTPUT: Output = Output::shown(OutputKind::Plain);
-
-    fn effects_of(text: &str) -> Vec<ObjectEffect> {
-        effects(text, &lexemes(text))
-    }
-
-    #[test]
-    fn only_discard_all_drops_names() {
-        let all = [ObjectEffect::Deallocates(None), ObjectEffect::Closes(None)];
-        assert_eq!(effects_of("DISCARD ALL"), all);
-        for text in ["DISCARD PLANS", "discard sequences", "DISCARD TEMP"] {
-            assert!(effects_of(text).is_empty(), "{text}");
-        }
-    }
-
-    #[test]
-    fn only_statements_that_move_or_close_name_a_portal() {
-        for (text, names) in [
-            ("FETCH 1 FROM Mine", &["mine"][..]),
-            ("MOVE ALL IN \"A b\"; select 1; close/**/c", &["A b", "c"]),
-            ("CLOSE ALL", &[]),
-            ("CLOSE \"all\"", &["\"all\""]),
-            ("SELECT close FROM mine WHERE fetch = 'mine'", &[]),
-            ("-- FETCH mine\nSELECT 1", &[]),
-        ] {
-            let names: Vec<_> = names.iter().map(|name| name.replace('"', "")).collect();
-            assert_eq!(scrolled(text), names, "{text}");
-        }
-    }
-
-    #[test]
-    fn statements_prepared_over_plain_tables_are_known_by_name() {
-        for (text, name) in [
-            ("PREPARE \"A\" (int) AS SELECT $1", "A"),
-            ("prepare A as select 1", "a"),
-            ("PREPARE transaction AS SELECT 1", "transaction"),
-        ] {
-            let expected = [ObjectEffect::PreparesPlain(name.to_owned())];
-            assert_eq!(effects_of(text), expected);
-        }
-        assert!(effects_of("PREPARE TRANSACTION 'x'").is_empty());
-    }
-
-    #[test]
-    fn cursors_end_with_their_transaction_unless_held() {
-        let declared = || {
-            let mut objects = Objects::default();
-            for (name, hold) in [("plain", false), ("held", true)] {
-                objects.note_effect(&ObjectEffect::Declares {
-                    name: name.to_owned(),
-                    outputs: vec![OUTPUT],
-                    hold,
-                });
-            }
-            objects
-        };
-        let mut objects = declared();
-        objects.end_transactions(true);
-        assert!(!objects.has_cursor("plain") && !objects.has_cursor("held"));
-        let mut objects = declared();
-        objects.end_transactions(false);
-        assert!(!objects.has_cursor("plain") && objects.has_cursor("held"));
-        // That of a later one leaves it alone.
-        objects.end_transactions(true);
-        assert!(objects.has_cursor("held"));
-    }
-
-    #[test]
-    fn long_names_are_cut_as_the_server_cuts_them() {
-        let long = "a".repeat(70);
-        let mut objects = Objects::default();
-        objects.note_portals(vec![(long.clone(), vec![OUTPUT])]);
-        assert!(objects.has_cursor(&long) && objects.has_cursor(&long[..63]));
-        let prepared = ObjectEffect::Prepares {
-            name: long,
-            types: Vec::new(),
-            text: String::new(),
-        };
-        let objects = objects.including([prepared].into_iter());
-        let names: Vec<usize> = objects.prepared.keys().map(String::len).collect();
-        assert_eq!(names, [63]);
-    }
-}
+mod tests;

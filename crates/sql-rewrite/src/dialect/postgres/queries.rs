@@ -199,6 +199,13 @@ SELECT pg_catalog.concat_ws(
          WHERE t.oid OPERATOR(pg_catalog.>=) '16384'::pg_catalog.oid
            AND t.typtype OPERATOR(pg_catalog.=) ANY ('{d,e,r}'::pg_catalog.\"char\"[])
         UNION ALL
+        SELECT pg_catalog.concat_ws(' ', 'label', l.oid, l.xmin)
+          FROM pg_catalog.pg_enum l
+        UNION ALL
+        SELECT pg_catalog.concat_ws(' ', 'cast', a.oid, a.xmin)
+          FROM pg_catalog.pg_cast a
+         WHERE a.oid OPERATOR(pg_catalog.>=) '16384'::pg_catalog.oid
+        UNION ALL
         SELECT pg_catalog.concat_ws(' ', 'configuration', part.kind, part.object, part.version)
           FROM (SELECT 'own', c.oid, c.xmin FROM pg_catalog.pg_ts_config c
                 UNION ALL

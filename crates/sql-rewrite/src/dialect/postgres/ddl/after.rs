@@ -65,22 +65,46 @@ pub(crate) fn after<'s>(
     let there = schema.tables.get(&name);
     let replaces = matches!(statement, Statement::CreateView(view) if view.or_replace);
     made.has_triggers |= replaces && there.is_some_and(|there| there.has_triggers);
-    // IF NOT EXISTS leaves the one that is there.
-    if replaces || there.is_none_or(|there| there.oid == 0) {
-        if let Statement::CreateTable(create) = statement {
-            let guard = guarded::made(create, &made, &schema);
-            schema.guards.extend(guard);
-            checked::note_made(create, &made, &mut schema);
-        }
-        schema.tables.insert(name.clone(), made);
-        if let Statement::CreateView(view) = statement
-            && takes_rows(&view.query)
-        {
-            let reads = relations(&view.query, &schema);
-            schema.note_hidden_defaults(&name, &reads);
-        }
+    let is_there = there.filter(|there| there.oid != 0);
+    match (may_be_there(statement), is_there) {
+        // That remains, unless an earlier statement of the text has dropped it.
+        (true, Some(there)) => return has_columns_of(there, &made).then_some(Cow::Owned(schema)),
+        // Otherwise, it has been dropped before, or the statement fails.
+        (false, _) | (true, None) => {}
+    }
+    if let Statement::CreateTable(create) = statement {
+        let guard = guarded::made(create, &made, &schema);
+        schema.guards.extend(guard);
+        checked::note_made(create, &made, &mut schema);
+    }
+    schema.tables.insert(name.clone(), made);
+    if let Statement::CreateView(view) = statement
+        && takes_rows(&view.query)
+    {
+        let reads = relations(&view.query, &schema);
+        schema.note_hidden_defaults(&name, &reads);
     }
     Some(Cow::Owned(schema))
+}
+
+/// Whether a statement leaves a relation of the name that is there (`IF NOT EXISTS`).
+fn may_be_there(statement: &Statement) -> bool {
+    match statement {
+        Statement::CreateTable(table) => table.if_not_exists,
+        Statement::CreateView(view) => view.if_not_exists,
+        _ => false,
+    }
+}
+
+/// Whether two relations have the same columns, protected by the same rules.
+fn has_columns_of(one: &Table, other: &Table) -> bool {
+    let columns = |table: &Table| -> Vec<(String, Option<ColumnId>)> {
+        let columns = table.columns.iter();
+        columns
+            .map(|column| (column.name.clone(), column.protected))
+            .collect()
+    };
+    columns(one) == columns(other)
 }
 
 /// The relations that a query names.

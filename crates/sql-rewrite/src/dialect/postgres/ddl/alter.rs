@@ -53,6 +53,11 @@ pub(super) fn plan(alter: &AlterTable, schema: &Schema) -> Result<Plan, Refusal>
     };
     let mut operations = alter.operations.iter();
     match operations.any(|own| drops_rule(own, &table, schema)) {
+        true if alter.only => Err(refusal(
+            &format!("protected table {}.{}", table.schema, table.name),
+            "its children would keep a column that is dropped from it alone, without its rule",
+            "Leave ONLY out.",
+        )),
         true => Ok(reshaping(plan, &table)),
         false => Ok(plan),
     }

@@ -135,7 +135,7 @@ fn stand_in(
     })))
 }
 
-/// The check of a rule that DDL means. None: it reads no protected column, or only asks for NULL.
+/// The check of a rule that DDL means. None: it reads no protected column.
 fn meant<'s>(
     check: &CheckConstraint,
     table: &Table,
@@ -160,10 +160,8 @@ fn meant<'s>(
             }
         }
     }
-    let is_allowed = super::constraint::is_allowed(&check.expr, table, schema);
     match (own.as_slice(), columns.len()) {
         ([], _) => Ok(None),
-        _ if is_allowed => Ok(None),
         ([column], 1) => Err(unruled(check, column, table, schema)),
         _ => Err(refusal(
             &format!("protected table {}.{}", table.schema, table.name),

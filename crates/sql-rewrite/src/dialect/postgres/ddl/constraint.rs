@@ -138,7 +138,9 @@ pub(super) fn check_expression(
     if !table.is_protected() {
         return refuse_reading(expr, what, schema);
     }
-    if is_allowed(expr, table, schema) {
+    // Not even a test for NULL: what the catalogues show of the expression does not tell it from
+    // others.
+    if View::of_table(schema, table).is_free(expr) {
         return Ok(());
     }
     Err(refusal(

@@ -183,7 +183,30 @@ fn refuse_copies(create: &CreateTable, schema: &Schema) -> Result<(), Refusal> {
         refuse_named(source, "a pattern for LIKE", schema)?;
         refuse_named(&create.name, "made by LIKE", schema)?;
     }
-    for parent in create.inherits.iter().flatten().chain(&create.partition_of) {
+    let parents = || create.inherits.iter().flatten().chain(&create.partition_of);
+    let parents_of = || parents().filter_map(|parent| find(parent, schema));
+    for parent in parents_of().filter(|parent| !parent.is_protected()) {
+        refuse_ruled_column(create, parent, schema)?;
+        let shared = parents_of()
+            .filter(|other| other.is_protected())
+            .find_map(|other| {
+                let mut columns = parent.columns.iter();
+                let found = columns.find(|own| {
+                    let at = other.position(&own.name);
+                    at.is_some_and(|at| other.columns[at].protected.is_some())
+                });
+                found.map(|own| subject_of(other, &own.name))
+            });
+        if let Some(subject) = shared {
+            return Err(refusal(
+                &subject,
+                "a child would have the column of another parent, which is not protected, in one \
+                 with it",
+                "Rename one of them, or leave that parent out.",
+            ));
+        }
+    }
+    for parent in parents() {
         if let Some(parent) = find(parent, schema).filter(|parent| parent.is_protected()) {
             let own = create.columns.iter().find(|definition| {
                 let at = parent.position(&folded(&definition.name));
@@ -201,6 +224,26 @@ fn refuse_copies(create: &CreateTable, schema: &Schema) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+/// A column that a child has from a parent without rules is stored as that has it.
+fn refuse_ruled_column(
+    create: &CreateTable,
+    parent: &Table,
+    schema: &Schema,
+) -> Result<(), Refusal> {
+    let Some((own_schema, name)) = own_name(&create.name, schema) else {
+        return Ok(());
+    };
+    let mut columns = parent.columns.iter();
+    match columns.find(|own| schema.rule(&own_schema, &name, &own.name).is_some()) {
+        None => Ok(()),
+        Some(own) => Err(refusal(
+            &format!("protected column {name}.{}", own.name),
+            "it comes from a parent without rules, and would be stored in clear",
+            "Protect the parent, or create the table without it.",
+        )),
+    }
 }
 
 /// The rules of a child are those of its parent.

@@ -62,16 +62,20 @@ pub(super) fn of_changed(
         |guard: &&Guard| is_early(guard) || guard.columns.iter().any(|own| dropped.contains(own));
     let own = schema.guards.iter().filter(|guard| guard.is_of(table));
     let (gone, kept): (Vec<&Guard>, Vec<&Guard>) = own.partition(goes);
-    let left = gone.iter().map(|guard| guard.columns.clone());
+    let left = gone.iter().map(|guard| {
+        let columns = guard.columns.iter();
+        columns
+            .filter(|own| !dropped.contains(*own))
+            .cloned()
+            .collect()
+    });
     let added = match schema.leaves_guards_out {
         true => Vec::new(),
         false => declared(added),
     };
     let mut guarded: Vec<Vec<String>> = [added].into_iter().chain(left).collect();
     for columns in &mut guarded {
-        columns.retain(|own| {
-            !dropped.contains(own) && !kept.iter().any(|guard| guard.columns.contains(own))
-        });
+        columns.retain(|own| !kept.iter().any(|guard| guard.columns.contains(own)));
     }
     // A guard compares members of groups that were the last ones when it was made.
     if !schema.has_groups(table) {

@@ -3,7 +3,10 @@
 use sqlparser::ast::{CreateIndex, Expr, IndexColumn, ObjectName, Statement};
 
 use super::indexed::{is_sorted, other_name, text_of};
-use super::{constraint, emptied, find_known, pass, put_schema, refusal, subject_of, written_as};
+use super::{
+    constraint, emptied, find_known, pass, put_schema, refusal, refuse_reading, subject_of,
+    written_as,
+};
 use crate::dialect::postgres::names::split;
 use crate::schema::views::View;
 use crate::{Mode, Plan, Refusal, Schema, Table};
@@ -21,6 +24,7 @@ pub(super) fn plan(create: &CreateIndex, schema: &Schema) -> Result<Plan, Refusa
         return Ok(pass());
     };
     if !table.is_protected() {
+        refuse_reading(create, "CREATE INDEX", schema)?;
         return Ok(pass());
     }
     let view = View::of_table(schema, table);

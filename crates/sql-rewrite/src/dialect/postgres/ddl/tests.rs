@@ -314,10 +314,22 @@ fn checks_do_not_look_at_ciphertext() {
         "CREATE TABLE people (id int, twice int GENERATED ALWAYS AS (id * 2) STORED)",
         "ciphertext",
     );
-    becomes(
+    // The reader of the catalogues would take them for checks of ciphertext.
+    refused(
         "CREATE TABLE people (id int, city text, CHECK (city <> '' AND id IS NOT NULL))",
-        "CREATE TABLE \"public\".people (id BYTEA, city TEXT, \
-         CHECK (city <> '' AND id IS NOT NULL))",
+        "compute on ciphertext",
+    );
+    refused(
+        "CREATE TABLE people (id int, named boolean GENERATED ALWAYS AS (id IS NULL) STORED)",
+        "compute on ciphertext",
+    );
+    refused(
+        "CREATE POLICY p ON people USING (id IS NOT NULL)",
+        "sees ciphertext",
+    );
+    becomes(
+        "CREATE TABLE people (id int NOT NULL, city text, CHECK (city <> ''))",
+        "CREATE TABLE \"public\".people (id BYTEA NOT NULL, city TEXT, CHECK (city <> ''))",
     );
 }
 
