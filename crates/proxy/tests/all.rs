@@ -47,6 +47,7 @@ mod mysql;
 mod names;
 mod other_types;
 mod regressions;
+mod remade;
 mod renamed;
 mod round_trips;
 mod schema;
