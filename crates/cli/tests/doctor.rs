@@ -221,7 +221,7 @@ fn a_newer_format_asks_for_a_newer_program() {
     let place = place();
     alter(&place, "a.db", |bytes| {
         for copy in bytes[..REGION_SIZE as usize].chunks_mut(4096) {
-            copy[16] = 2;
+            copy[18] = 2;
             let (content, checksum) = copy.split_at_mut(4096 - 32);
             checksum.copy_from_slice(&crypto::mac::checksum(content));
         }

@@ -449,7 +449,7 @@ fn inspect_distinguishes_four_conditions() {
 fn newer_version(mut bytes: Vec<u8>) -> Vec<u8> {
     const COPY_SIZE: usize = REGION_SIZE / 2;
     for copy in [0, COPY_SIZE] {
-        bytes[copy + 16..copy + 20].copy_from_slice(&9u32.to_le_bytes());
+        bytes[copy + 18..copy + 20].copy_from_slice(&9u16.to_le_bytes());
         let checked = copy..copy + COPY_SIZE - 32;
         let checksum = crypto::mac::checksum(&bytes[checked.clone()]);
         bytes[checked.end..checked.end + 32].copy_from_slice(&checksum);

@@ -1,6 +1,6 @@
 //! The rollback journal: its cursor alone, and a hot journal through SQLite's rollback.
 
-use page_codec::journal::{Cursor, HEADER_FIELDS_SIZE, Header, MAGIC, Part};
+use page_codec::journal::{Cursor, HEADER_FIELDS_SIZE, Header, MAGIC, Part, store_start};
 use page_codec::page::{PagePlace, TRAILER_SIZE, trailer_nonce};
 
 use crate::files::{Room, Template, assert_same, assert_verifies, choose, work};
@@ -148,6 +148,11 @@ impl Journal {
         if how & 0x30 == 0x30 {
             input.patch(&mut sealed_header[16..]);
             self.comparable = false;
+        }
+        if start == 0 {
+            // A magic that lacks its first byte is whole on the disk of an encrypted database.
+            self.comparable &= header[0] != 0;
+            store_start(&mut sealed_header);
         }
         for (file, header) in [
             (&mut self.sealed, &sealed_header),

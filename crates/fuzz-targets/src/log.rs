@@ -2,7 +2,7 @@
 //! checksummed as its owner would, or not; with the answers of stock SQLite on the same log.
 
 use page_codec::page::TRAILER_SIZE;
-use page_codec::wal::{self, FRAME_HEADER_SIZE};
+use page_codec::wal::{self, FRAME_HEADER_SIZE, LogHeader};
 
 use crate::files::{Room, Template, assert_same, assert_verifies, choose, work};
 use crate::input::Input;
@@ -70,14 +70,17 @@ impl Log {
         if how & 4 != 0 {
             input.patch(&mut header);
         }
+        let written = LogHeader::try_from(&header[..]).ok();
+        let stored = written.as_ref().and_then(wal::store_log_header);
         Log {
-            sealed: header.clone(),
+            sealed: stored.map_or(header.clone(), |stored| stored.to_vec()),
             plain: header.clone(),
             big_endian,
             salts,
             sums,
             frames: 0,
-            comparable: true,
+            // Without a valid header both go to disk alike, and a stored version would be read here.
+            comparable: stored.is_some() || header[4..8] != *b"Str1",
         }
     }
 

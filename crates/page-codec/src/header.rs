@@ -24,7 +24,7 @@ pub const MAGIC: [u8; 16] = *b"Strongroom db\r\n\x1a";
 /// The first bytes of a plain SQLite database (sqlite.org/fileformat2.html, section 1.3).
 pub const PLAIN_SQLITE_MAGIC: [u8; 16] = *b"SQLite format 3\0";
 /// The version this code writes and the only one it reads.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u16 = 1;
 /// Key slots in a header.
 pub const SLOT_COUNT: usize = 8;
 /// Data keys in a header: the current one, and the former one while pages are resealed.
@@ -44,8 +44,9 @@ pub const SLOT_SIZE: usize = 160;
 pub const EPOCH_SIZE: usize = 80;
 
 const OFFSET_MAGIC: usize = 0;
-const OFFSET_VERSION: usize = OFFSET_MAGIC + 16;
-const OFFSET_PAGE_SIZE: usize = OFFSET_VERSION + 4;
+const OFFSET_STOCK_PAGE_SIZE: usize = OFFSET_MAGIC + 16;
+const OFFSET_VERSION: usize = OFFSET_STOCK_PAGE_SIZE + 2;
+const OFFSET_PAGE_SIZE: usize = OFFSET_VERSION + 2;
 const OFFSET_CIPHER: usize = OFFSET_PAGE_SIZE + 4;
 const OFFSET_TRAILER_SIZE: usize = OFFSET_CIPHER + 1;
 const OFFSET_ZERO_1: usize = OFFSET_TRAILER_SIZE + 1;
@@ -63,7 +64,8 @@ const OFFSET_CHECKSUM: usize = COPY_SIZE - 32;
 /// One copy of the header.
 pub const COPY_FIELDS: &[(usize, usize, &str)] = &[
     (OFFSET_MAGIC, 16, "magic"),
-    (OFFSET_VERSION, 4, "format version"),
+    (OFFSET_STOCK_PAGE_SIZE, 2, "page size for stock SQLite"),
+    (OFFSET_VERSION, 2, "format version"),
     (OFFSET_PAGE_SIZE, 4, "page size"),
     (OFFSET_CIPHER, 1, "cipher"),
     (OFFSET_TRAILER_SIZE, 1, "trailer size"),
@@ -317,7 +319,7 @@ pub enum HeaderError {
         "this file has Strongroom format version {0}, and this program knows version 1 only; use a \
          newer Strongroom"
     )]
-    NewerVersion(u32),
+    NewerVersion(u16),
     /// The file needs a feature that this version lacks.
     #[error(
         "this file needs features ({0:#x}) that this version of Strongroom does not know; use a \
@@ -349,8 +351,10 @@ impl Header {
     /// One copy without tag and checksum: the bytes that the tag covers.
     pub fn authenticated_bytes(&self) -> Vec<u8> {
         let mut out = vec![0; OFFSET_TAG];
-        out[OFFSET_MAGIC..OFFSET_VERSION].copy_from_slice(&MAGIC);
-        put_u32(&mut out, OFFSET_VERSION, FORMAT_VERSION);
+        out[OFFSET_MAGIC..OFFSET_STOCK_PAGE_SIZE].copy_from_slice(&MAGIC);
+        let stock_page_size = stock_page_size(self.page_size);
+        out[OFFSET_STOCK_PAGE_SIZE..OFFSET_VERSION].copy_from_slice(&stock_page_size);
+        out[OFFSET_VERSION..OFFSET_PAGE_SIZE].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
         put_u32(&mut out, OFFSET_PAGE_SIZE, self.page_size);
         out[OFFSET_CIPHER] = self.cipher.code();
         out[OFFSET_TRAILER_SIZE] = crate::page::TRAILER_SIZE as u8;
@@ -382,7 +386,7 @@ impl Header {
     }
 
     fn from_copy(bytes: &[u8]) -> Result<Header, HeaderError> {
-        if bytes[..OFFSET_VERSION] != MAGIC {
+        if bytes[..OFFSET_STOCK_PAGE_SIZE] != MAGIC {
             return Err(HeaderError::NotStrongroom);
         }
         // Every future version keeps version and checksum at these offsets, so that an old program
@@ -390,7 +394,7 @@ impl Header {
         if crypto::mac::checksum(&bytes[..OFFSET_CHECKSUM]) != get::<32>(bytes, OFFSET_CHECKSUM) {
             return Err(HeaderError::Damaged);
         }
-        let version = get_u32(bytes, OFFSET_VERSION);
+        let version = u16::from_le_bytes(get(bytes, OFFSET_VERSION));
         if version != FORMAT_VERSION {
             return Err(HeaderError::NewerVersion(version));
         }
@@ -495,6 +499,15 @@ impl HeaderRegion {
         bytes.extend_from_within(..);
         bytes
     }
+}
+
+/// The page size that stock SQLite finds in its own field, big-endian, which is not that of the
+/// file. Where the sizes of file and log differ, stock SQLite copies no page of the log into the
+/// file: it would do so with the log of a process that ended, by the index in shared memory, which
+/// holds while a connection of stock SQLite has it open.
+fn stock_page_size(page_size: u32) -> [u8; 2] {
+    let other: u16 = if page_size == 512 { 1024 } else { 512 };
+    other.to_be_bytes()
 }
 
 /// Whether SQLite allows pages of this size.

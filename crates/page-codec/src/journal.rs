@@ -3,8 +3,10 @@
 //! A record is a page number (4 bytes), a page image and a checksum (4 bytes). The image is sealed.
 //! The checksum is linear in the plaintext, so it is masked by a word of keystream from the image's
 //! nonce. Headers and the record that names a super-journal contain nothing derived from content
-//! and stay as SQLite writes them. A header also gets a seal in the zeros after its fields, because
-//! its page count tells SQLite how large to make the file.
+//! and stay as SQLite writes them, with two exceptions. A header also gets a seal in the zeros after
+//! its fields, because its page count tells SQLite how large to make the file. And the first byte of
+//! the journal is zero on disk: by this byte stock SQLite decides whether there is something to roll
+//! back. Otherwise it would cut the database to that page count, and delete the journal.
 //!
 //! SQLite writes and reads the three parts of a record in order, with one call each; [`Cursor`]
 //! follows these calls. It refuses whatever it does not recognise: a page image must not reach the
@@ -12,6 +14,12 @@
 
 /// The first bytes of a journal header.
 pub const MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+/// [`MAGIC`] at the start of a journal on disk. Headers further on have it as SQLite writes it.
+const STORED_MAGIC: [u8; MAGIC.len()] = {
+    let mut magic = MAGIC;
+    magic[0] = 0;
+    magic
+};
 /// Size of a header's fields; zeros follow up to the sector size.
 pub const HEADER_FIELDS_SIZE: usize = 28;
 
@@ -19,6 +27,21 @@ pub const HEADER_FIELDS_SIZE: usize = 28;
 pub const HEADER_SEAL_SIZE: usize = 4 + HEADER_TAG_SIZE;
 /// Half of an HMAC-SHA256, as RFC 2104 allows.
 pub(crate) const HEADER_TAG_SIZE: usize = 16;
+
+/// Changes the first bytes of a journal to what is stored.
+pub fn store_start(start: &mut [u8]) {
+    if start.starts_with(&MAGIC) {
+        start[0] = STORED_MAGIC[0];
+    }
+}
+
+/// Reverses [`store_start`]. Whoever wants to know the first byte must read as many bytes as the
+/// magic has.
+pub fn show_start(start: &mut [u8]) {
+    if start.starts_with(&STORED_MAGIC) {
+        start[0] = MAGIC[0];
+    }
+}
 
 /// Fields and seal of a header, as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +144,10 @@ impl Cursor {
     /// introduce the name of a super-journal.
     pub fn write(&mut self, offset: u64, data: &[u8], page_size: u32) -> Option<Part> {
         let expect = std::mem::replace(&mut self.expect, Expect::Anything);
+        if offset == 0 && data.len() < MAGIC.len() {
+            // A zero over the first byte alone would change nothing on disk.
+            return None;
+        }
         match expect {
             Expect::ImageAt(at, page) if at == offset && data.len() == page_size as usize => {
                 self.expect = Expect::ChecksumAt(offset + data.len() as u64, page);
@@ -225,6 +252,24 @@ mod tests {
             Some(Part::Clear)
         );
         assert_eq!(cursor.write(1036, &header(), 512), Some(Part::Image(8)));
+    }
+
+    #[test]
+    fn the_first_byte_of_a_journal_is_zero_on_disk() {
+        let mut stored = header();
+        store_start(&mut stored);
+        assert_eq!(stored[0], 0);
+        assert_eq!(stored[1..], header()[1..]);
+        show_start(&mut stored);
+        assert_eq!(stored, header());
+        // A finished journal, and pieces that are too short to tell.
+        for mut bytes in [vec![0; 28], MAGIC[..7].to_vec(), STORED_MAGIC[..7].to_vec()] {
+            let before = bytes.clone();
+            store_start(&mut bytes);
+            show_start(&mut bytes);
+            assert_eq!(bytes, before);
+        }
+        assert_eq!(Cursor::default().write(0, &[0], 512), None);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! The write-ahead log (sqlite.org/fileformat2.html, section 4): a header, then frames.
 //!
-//! The log's header contains nothing derived from content and stays as SQLite writes it. In a frame
+//! The log's header contains nothing derived from content. Only its version is another one on disk,
+//! and its checksum that of these bytes. Stock SQLite finds no frame valid here. It would take the
+//! log for an empty one and delete it; a version that it does not know is an error to it. In a frame
 //! header, SQLite's two checksums are linear in the plaintext of all frames so far. They are
 //! encrypted together with the salts as one block of AES-256-XTS, whose tweak consists of the
 //! frame's index and the clear fields. A torn or altered header therefore decrypts to salts that
@@ -13,6 +15,13 @@ pub const HEADER_SIZE: u64 = 32;
 /// Bytes before the page of a frame.
 pub const FRAME_HEADER_SIZE: usize = OFFSET_MASKED + 16;
 
+const LOG_VERSION: std::ops::Range<usize> = 4..8;
+const LOG_CHECKSUM: std::ops::Range<usize> = 24..32;
+/// The only version of the log that SQLite knows (sqlite.org/fileformat2.html 4.1).
+const SQLITE_LOG_VERSION: u32 = 3_007_000;
+/// The version in the header of a log on disk.
+const STORED_LOG_VERSION: u32 = u32::from_be_bytes(*b"Str1");
+
 const OFFSET_PAGE_NUMBER: usize = 0;
 const OFFSET_DATABASE_SIZE: usize = OFFSET_PAGE_NUMBER + 4;
 const OFFSET_MASKED: usize = OFFSET_DATABASE_SIZE + 4;
@@ -23,6 +32,9 @@ pub const FRAME_HEADER_FIELDS: &[(usize, usize, &str)] = &[
     (OFFSET_DATABASE_SIZE, 4, "database size after commit"),
     (OFFSET_MASKED, 16, "salts and checksums, encrypted"),
 ];
+
+/// The header of a log.
+pub type LogHeader = [u8; HEADER_SIZE as usize];
 
 /// The header of a frame as SQLite writes it.
 pub type FrameHeader = [u8; FRAME_HEADER_SIZE];
@@ -93,8 +105,47 @@ pub fn frame_salts(header: &FrameHeader) -> [u8; 8] {
     salts
 }
 
+/// The header of a log as it goes to disk; `None` if SQLite would not take what is given for one.
+pub fn store_log_header(header: &LogHeader) -> Option<LogHeader> {
+    with_version(header, SQLITE_LOG_VERSION, STORED_LOG_VERSION)
+}
+
+/// Reverses [`store_log_header`]. Whatever else is on disk stays as it is: SQLite takes a header
+/// with a wrong checksum for that of an empty log, and refuses an unknown version.
+pub fn show_log_header(stored: &LogHeader) -> LogHeader {
+    with_version(stored, STORED_LOG_VERSION, SQLITE_LOG_VERSION).unwrap_or(*stored)
+}
+
+/// Replaces one version with another in a header whose checksum is right.
+fn with_version(header: &LogHeader, from: u32, to: u32) -> Option<LogHeader> {
+    let is_right = header[LOG_CHECKSUM] == log_checksum(header);
+    if !is_right || big_endian(header, LOG_VERSION.start) != from {
+        return None;
+    }
+    let mut other = *header;
+    other[LOG_VERSION].copy_from_slice(&to.to_be_bytes());
+    let checksum = log_checksum(&other);
+    other[LOG_CHECKSUM].copy_from_slice(&checksum);
+    Some(other)
+}
+
+/// SQLite's checksum of the fields before it (sqlite.org/fileformat2.html 4.2).
+fn log_checksum(header: &LogHeader) -> [u8; 8] {
+    let word: fn([u8; 4]) -> u32 = match header[3] & 1 {
+        1 => u32::from_be_bytes,
+        _ => u32::from_le_bytes,
+    };
+    let (words, _) = header[..LOG_CHECKSUM.start].as_chunks::<4>();
+    let (mut first, mut second) = (0_u32, 0_u32);
+    for pair in words.chunks_exact(2) {
+        first = first.wrapping_add(word(pair[0])).wrapping_add(second);
+        second = second.wrapping_add(word(pair[1])).wrapping_add(first);
+    }
+    (u64::from(first) << 32 | u64::from(second)).to_be_bytes()
+}
+
 /// Page size and salts in the log's header, if it is valid.
-pub fn log_header(bytes: &[u8; HEADER_SIZE as usize]) -> Option<(u32, [u8; 8])> {
+pub fn log_header(bytes: &LogHeader) -> Option<(u32, [u8; 8])> {
     let magic = big_endian(bytes, 0);
     let page_size = big_endian(bytes, 8);
     let mut salts = [0; 8];
@@ -161,6 +212,43 @@ mod tests {
         assert_eq!(region(57, 4096), Region::Inside(0, 25));
         assert_eq!(region(frame_offset(3, 512), 512), Region::FrameHeader(3));
         assert_eq!(region(frame_offset(3, 512) + 24, 512), Region::Page(3));
+    }
+
+    /// The header of a log of stock SQLite.
+    fn header_of_sqlite(big_endian: bool) -> LogHeader {
+        let mut header = [0; 32];
+        let fields = [
+            0x377f_0682 | u32::from(big_endian),
+            3_007_000,
+            4096,
+            5,
+            6,
+            7,
+        ];
+        for (room, field) in header.chunks_exact_mut(4).zip(fields) {
+            room.copy_from_slice(&field.to_be_bytes());
+        }
+        let checksum = log_checksum(&header);
+        header[LOG_CHECKSUM].copy_from_slice(&checksum);
+        header
+    }
+
+    #[test]
+    fn the_header_of_a_log_has_another_version_on_disk() {
+        for big_endian in [false, true] {
+            let header = header_of_sqlite(big_endian);
+            let stored = store_log_header(&header).expect("a header");
+            assert_eq!(stored[LOG_VERSION], *b"Str1");
+            assert_eq!(stored[LOG_CHECKSUM], log_checksum(&stored));
+            assert_eq!(log_header(&stored), log_header(&header));
+            assert_eq!(show_log_header(&stored), header);
+            assert_eq!(store_log_header(&stored), None);
+            for offset in 0..stored.len() {
+                let mut torn = stored;
+                torn[offset] ^= 1;
+                assert_eq!(show_log_header(&torn), torn, "{offset}");
+            }
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use std::path::Path;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Inspection {
     /// Version of the file format.
-    pub format_version: u32,
+    pub format_version: u16,
     /// Cipher of all pages.
     pub cipher: &'static str,
     /// Bytes of a page.

@@ -115,7 +115,8 @@ impl Beginning {
     pub fn has_hot_journal(&self) -> bool {
         let mut files = self.image.files.iter();
         files.any(|(name, bytes)| {
-            name.ends_with("-journal") && bytes.first().is_some_and(|byte| *byte != 0)
+            // The second byte of the magic: on an encrypted database's disk the first one is zero.
+            name.ends_with("-journal") && bytes.get(1).is_some_and(|byte| *byte != 0)
         })
     }
 

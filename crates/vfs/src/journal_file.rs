@@ -10,7 +10,7 @@
 
 mod calls;
 
-use page_codec::journal::Cursor;
+use page_codec::journal::{self, Cursor, MAGIC};
 
 use crate::abi::SQLITE_IOERR_SHORT_READ;
 use crate::base::BaseFile;
@@ -88,5 +88,20 @@ impl JournalFile {
             return Err(Code(SQLITE_IOERR_SHORT_READ));
         }
         self.base.read_to_end(out, offset)
+    }
+
+    /// Reads from the start, as SQLite wrote it. A single byte tells SQLite whether there is
+    /// something to roll back; a file without a whole magic has nothing.
+    fn read_start(&self, out: &mut [u8]) -> Outcome {
+        let mut start = [0; MAGIC.len()];
+        if out.len() >= start.len() {
+            self.read_to_end(out, 0)?;
+            journal::show_start(out);
+            return Ok(());
+        }
+        let read = self.read_to_end(&mut start, 0);
+        journal::show_start(&mut start);
+        out.copy_from_slice(&start[..out.len()]);
+        read
     }
 }

@@ -14,6 +14,7 @@
 use std::time::Duration;
 
 use page_codec::double_write::Builder;
+use page_codec::journal::{self, MAGIC};
 use page_codec::page::{PageError, PagePlace, TRAILER_SIZE, trailer_epoch, versioned_nonce};
 use page_codec::wal;
 use zeroize::Zeroizing;
@@ -467,19 +468,22 @@ impl Database {
     /// Whether there is an unfinished rollback journal. The caller holds a lock that excludes
     /// anyone who might be writing it.
     pub fn hot_journal(&mut self) -> Outcome<bool> {
-        let mut first = [0];
-        Ok(self.read_start_of_journal(&mut first)? && first[0] != 0)
+        let mut start = [0; MAGIC.len()];
+        Ok(self.read_start_of_journal(&mut start)? && start[0] != 0)
     }
 
-    /// Reads the first bytes of the rollback journal on disk. Returns false if there is no journal
-    /// of that length.
+    /// Reads the first bytes of the rollback journal on disk, at least its magic, as SQLite wrote
+    /// them. Returns false if there is no journal of that length.
     pub fn read_start_of_journal(&self, out: &mut [u8]) -> Outcome<bool> {
         let name = self.journal_name();
         if !self.vfs.exists(&name)? {
             return Ok(false);
         }
         match self.vfs.open(&name, false)?.base().read_to_end(out, 0) {
-            Ok(()) => Ok(true),
+            Ok(()) => {
+                journal::show_start(out);
+                Ok(true)
+            }
             Err(code) if code.is_short_read() => Ok(false),
             Err(code) => Err(code),
         }

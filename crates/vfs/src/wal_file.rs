@@ -20,7 +20,7 @@ mod calls;
 
 use std::ffi::c_int;
 
-use page_codec::wal::{self, FrameHeader, HEADER_SIZE};
+use page_codec::wal::{self, FrameHeader, HEADER_SIZE, LogHeader};
 
 use crate::base::BaseFile;
 use crate::error::Outcome;
@@ -129,9 +129,7 @@ impl WalFile {
         }
     }
 
-    fn note_log_header(&mut self, bytes: &[u8], offset: u64) {
-        if let (0, Ok(header)) = (offset, <&[u8; HEADER_SIZE as usize]>::try_from(bytes)) {
-            self.salts = wal::log_header(header).map(|(_, salts)| salts);
-        }
+    fn note_log_header(&mut self, header: &LogHeader) {
+        self.salts = wal::log_header(header).map(|(_, salts)| salts);
     }
 }

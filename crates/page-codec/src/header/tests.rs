@@ -61,6 +61,20 @@ fn survives_the_round_trip() {
     assert_eq!(region.intact, [true, true]);
 }
 
+/// sqlite.org/fileformat2.html 1.3: the page size is at offset 16, big-endian.
+#[test]
+fn stock_sqlite_finds_another_page_size() {
+    let mut header = sample(3);
+    for shift in 9..=16 {
+        header.page_size = 1 << shift;
+        let copy = header.to_copy();
+        let found = u32::from(u16::from_be_bytes([copy[16], copy[17]]));
+        assert!(is_page_size(found), "{found}");
+        assert_ne!(found, header.page_size);
+        assert_eq!(Header::from_copy(&copy).expect("intact"), header);
+    }
+}
+
 #[test]
 fn regions_say_the_same_up_to_their_zeros() {
     let one = HeaderRegion::to_bytes(&sample(3));

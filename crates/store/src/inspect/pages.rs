@@ -290,6 +290,9 @@ fn count_records(file: &mut File, size: u64, page_size: u32) -> io::Result<Found
         let mut header = [0; journal::HEADER_FIELDS_SIZE];
         file.seek(SeekFrom::Start(offset))?;
         file.read_exact(&mut header)?;
+        if offset == 0 {
+            journal::show_start(&mut header);
+        }
         let field = |at: usize| u32::from_be_bytes([0, 1, 2, 3].map(|byte| header[at + byte]));
         let (count, sector_size) = (field(8), u64::from(field(20)));
         if !header.starts_with(&journal::MAGIC) || !sector_size.is_power_of_two() {

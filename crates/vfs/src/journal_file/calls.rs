@@ -1,7 +1,7 @@
 //! `xRead`, `xWrite` and `xTruncate` on the rollback journal.
 
 use crypto::page::Nonce;
-use page_codec::journal::{HEADER_FIELDS_SIZE, Header, MAGIC, Part};
+use page_codec::journal::{self, HEADER_FIELDS_SIZE, Header, MAGIC, Part};
 use page_codec::page::{PagePlace, trailer_nonce};
 
 use super::JournalFile;
@@ -44,7 +44,7 @@ impl Database {
         journal.note_size(offset, data.len())?;
         journal.written = true;
         journal.played_back_from_start = false;
-        if *data == MAGIC {
+        if offset > 0 && *data == MAGIC {
             // The end of the name of a super-journal. Pagers of other databases look for the name
             // in this file before they delete the super-journal; once that is gone, this journal
             // undoes nothing. If the name were held back, they could miss it while it is still read
@@ -85,8 +85,13 @@ impl Database {
                     *out = byte ^ mask;
                 }
             }
-            (Part::Clear, _, _) => {
+            (Part::Clear, _, state) => {
                 room.copy_from_slice(data);
+                // A database that is about to become a plain one has a plain journal.
+                let is_plain = matches!(state, State::New(_)) && self.asked.plain_asked;
+                if offset == 0 && !is_plain {
+                    journal::store_start(room);
+                }
                 if offset == 0 && data.iter().all(|byte| *byte == 0) {
                     // The end of the transaction (journal_mode=PERSIST). If it were held back, the
                     // next connection would play the journal back.
@@ -98,6 +103,9 @@ impl Database {
                 if let Some(header) = Header::of(data) {
                     let seal = opened.codec.seal_journal_header(offset, &header);
                     room[HEADER_FIELDS_SIZE..][..seal.len()].copy_from_slice(&seal);
+                }
+                if offset == 0 {
+                    journal::store_start(room);
                 }
             }
             (Part::Image(_) | Part::Header, _, _) => {
@@ -141,6 +149,13 @@ impl Database {
             .read(offset, out.len(), page_size, number_before)?;
         let word = journal.word;
         match part {
+            Part::Clear | Part::Header if offset == 0 => {
+                journal.read_start(out)?;
+                if *out == MAGIC {
+                    return self.check_header(base, offset);
+                }
+                Ok(())
+            }
             Part::Clear | Part::Header => {
                 journal.read_to_end(out, offset)?;
                 if *out != MAGIC {

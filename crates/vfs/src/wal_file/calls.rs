@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use page_codec::page::{PageCodec, PagePlace, TRAILER_SIZE};
-use page_codec::wal::{self, FRAME_HEADER_SIZE, FrameHeader, HEADER_SIZE, Region};
+use page_codec::wal::{self, FRAME_HEADER_SIZE, FrameHeader, HEADER_SIZE, LogHeader, Region};
 
 use super::{Assembly, SALTS_TO_COME, Started, WalFile};
 use crate::abi::{SQLITE_IOERR_DATA, SQLITE_IOERR_READ};
@@ -44,17 +44,18 @@ impl Database {
     }
 
     fn write_log_header(&mut self, base: BaseFile, data: &[u8], offset: u64) -> Outcome {
-        if offset + data.len() as u64 > HEADER_SIZE {
+        let header = LogHeader::try_from(data).ok().filter(|_| offset == 0);
+        let Some(stored) = header.as_ref().and_then(wal::store_log_header) else {
             return Err(refused(
                 self,
                 "an unknown kind of write to the write-ahead log",
             ));
-        }
+        };
         if let Some(wal) = &mut self.log.wal {
             wal.gathered
-                .reserve(base, offset, data.len())?
-                .copy_from_slice(data);
-            wal.note_log_header(data, offset);
+                .reserve(base, offset, stored.len())?
+                .copy_from_slice(&stored);
+            wal.note_log_header(&stored);
             wal.frames_end = 0;
         }
         Ok(())
@@ -240,11 +241,15 @@ impl Database {
         Ok(())
     }
 
+    /// Reads the whole header, whatever part is wanted: the checksum goes with the version.
     fn read_log_header(&mut self, base: BaseFile, out: &mut [u8], offset: u64) -> Outcome {
-        base.read_to_end(out, offset)?;
+        let mut stored = [0; HEADER_SIZE as usize];
+        base.read_to_end(&mut stored, 0)?;
         if let Some(wal) = &mut self.log.wal {
-            wal.note_log_header(out, offset);
+            wal.note_log_header(&stored);
         }
+        let from = offset as usize;
+        out.copy_from_slice(&wal::show_log_header(&stored)[from..from + out.len()]);
         Ok(())
     }
 
