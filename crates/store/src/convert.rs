@@ -9,7 +9,7 @@ use crate::database::{
     open_plain, plain_uri, uri,
 };
 use crate::progress::{Decision, Phase, Progress, Step};
-use crate::replace::{FileBeside, copy_permissions};
+use crate::replace::{FileBeside, copy_permissions, remove_side_files};
 use crate::uri::FileUri;
 use crate::verify::{VerifyError, verify_connection};
 use crypto::cipher::Cipher;
@@ -170,6 +170,9 @@ pub fn encrypt_in_place(
     };
     let beside = encrypted_beside(&from, path, token, cipher, progress)?;
     copy_permissions(path, beside.path()).map_err(|source| file_error(path, source))?;
+    // SQLite keeps a journal that is finished (journal_mode=PERSIST), with plaintext. So does the
+    // end of WAL mode in a connection that is exclusive.
+    remove_remains(path)?;
     settle(beside, path, Overwrite::Always)?;
     drop(from);
     if journal_mode.eq_ignore_ascii_case("wal") {
@@ -353,7 +356,17 @@ pub(crate) fn settle(
         .map_err(|source| match source.kind() {
             io::ErrorKind::AlreadyExists => ConvertError::Exists(target.to_owned()),
             _ => file_error(target, source),
-        })
+        })?;
+    match overwrite {
+        Overwrite::Never => Ok(()),
+        // A log or a journal of the database that was there would be applied to the new one.
+        Overwrite::Always => remove_remains(target),
+    }
+}
+
+/// Removes the files beside a database that is replaced.
+pub(crate) fn remove_remains(path: &Path) -> Result<(), ConvertError> {
+    remove_side_files(path).map_err(|(side, source)| file_error(&side, source))
 }
 
 /// Size of a database in bytes.
@@ -428,6 +441,64 @@ mod tests {
             assert!(matches!(result, Err(ConvertError::Stopped)), "{result:?}");
             assert_eq!(names(directory.path()), ["plain"]);
         }
+    }
+
+    /// In the first case the journal is kept by an earlier connection, in the others by the
+    /// conversion itself.
+    #[test]
+    fn encryption_in_place_leaves_nothing_in_clear() {
+        const SECRET: &str = "a text that nobody may read";
+        for mode in ["persist", "truncate", "wal", "delete"] {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("x.db");
+            let connection = Connection::open(&path).unwrap();
+            connection
+                .execute_batch(&format!(
+                    "PRAGMA journal_mode={mode};
+                     CREATE TABLE t(a);
+                     INSERT INTO t VALUES('{SECRET}');
+                     UPDATE t SET a = a || '!'"
+                ))
+                .unwrap();
+            drop(connection);
+            let token = token();
+            encrypt_in_place(&path, &token, None, &crate::progress::ignored()).unwrap();
+            for name in names(directory.path()) {
+                let bytes = fs::read(directory.path().join(&name)).unwrap();
+                let found = |text: &[u8]| bytes.windows(text.len()).any(|part| part == text);
+                assert!(!found(SECRET.as_bytes()), "{mode}: {name}");
+                assert!(!found(b"CREATE TABLE"), "{mode}: {name}");
+            }
+            let converted = open_encrypted(&path, Access::Read, Some(&token), None).unwrap();
+            let count = "SELECT count(*) FROM t";
+            let count: i64 = converted.query_row(count, [], |row| row.get(0)).unwrap();
+            assert_eq!(count, 1, "{mode}");
+        }
+    }
+
+    #[test]
+    fn a_journal_of_a_file_that_is_replaced_is_not_applied_to_the_new_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let (source, target) = (directory.path().join("x"), directory.path().join("y"));
+        plain(&source);
+        plain(&target);
+        for suffix in ["-journal", "-wal", "-shm"] {
+            fs::write(crate::replace::beside(&target, suffix), [1; 4096]).unwrap();
+        }
+        let progress = crate::progress::ignored();
+        let (token, options) = (token(), EncryptOptions::default());
+        let (never, always) = (Overwrite::Never, Overwrite::Always);
+        let copy = |overwrite| {
+            encrypt_copy(
+                &source, None, &target, &token, options, overwrite, &progress,
+            )
+        };
+        assert!(matches!(copy(never), Err(ConvertError::Exists(_))));
+        assert_eq!(names(directory.path()).len(), 5);
+        copy(always).unwrap();
+        let mut left = names(directory.path());
+        left.sort_unstable();
+        assert_eq!(left, ["x", "y"]);
     }
 
     #[test]

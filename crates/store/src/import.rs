@@ -12,7 +12,7 @@ mod sqlcipher;
 use crate::KeyToken;
 use crate::convert::{
     ConvertError, EncryptOptions, Overwrite, Source, attached, check_names, copy_error,
-    encrypted_beside, file_error, lock_exclusively, open_existing_plain, settle,
+    encrypted_beside, file_error, lock_exclusively, open_existing_plain, remove_remains, settle,
 };
 use crate::database::{Access, OpenError, file_kind, open_encrypted, uri};
 use crate::progress::Progress;
@@ -206,8 +206,8 @@ pub fn import_in_place(
     if let Some(kept) = &kept {
         original::keep(path, kept)?;
     }
-    original::remove_remains(path);
-    if let Err(error) = settle(beside, path, Overwrite::Always) {
+    let replaced = remove_remains(path).and_then(|()| settle(beside, path, Overwrite::Always));
+    if let Err(error) = replaced {
         // The original still has its name, so a second name would be misleading.
         kept.iter().for_each(|kept| drop(fs::remove_file(kept)));
         return Err(error.into());

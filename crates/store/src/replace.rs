@@ -88,6 +88,23 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
+/// Removes log, index and journal of a database that is replaced: they would belong to the new
+/// file, and those of a plain database hold plaintext.
+///
+/// # Errors
+///
+/// The first file that could not be removed, and why.
+pub(crate) fn remove_side_files(path: &Path) -> Result<(), (PathBuf, io::Error)> {
+    for suffix in ["-wal", "-shm", "-journal"] {
+        let side = beside(path, suffix);
+        match fs::remove_file(&side) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err((side, error)),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
 /// Creates a file that only its owner can read.
 fn make_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();

@@ -35,13 +35,3 @@ pub(super) fn keep(path: &Path, kept: &Path) -> Result<(), ImportError> {
         },
     })
 }
-
-/// Removes files beside the original that have no content: its empty log, the log's index, and a
-/// journal that is not hot. They would otherwise belong to the copy. The caller holds the original
-/// exclusively.
-pub(super) fn remove_remains(path: &Path) {
-    for suffix in ["-wal", "-shm", "-journal"] {
-        // A remaining file is harmless: SQLite checks salts and headers before it uses one.
-        let _ = fs::remove_file(beside(path, suffix));
-    }
-}
