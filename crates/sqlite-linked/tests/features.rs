@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
 
 use common::files::{
     Failure, PAGE_SIZE, PAGES_OFFSET, failure, fill, is_inside, own_process, read_rows, row_text,
@@ -513,6 +513,56 @@ fn a_file_cut_below_a_reader() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// A verification reads by calls, so that a file that becomes shorter meanwhile is an error. If a
+/// page did not open it looked for it in the log, which was still mapped.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_log_cut_below_a_verification() {
+    const NAME: &str = "a_log_cut_below_a_verification";
+    if is_inside(NAME) {
+        sqlite_linked::register().expect("registers");
+        let connection = open_uri(&std::env::var("SHRINK_URI").expect("set"));
+        run(&connection, "PRAGMA cache_size=1; BEGIN");
+        read_rows(&connection, "t").expect("reads the log");
+        eprintln!("ready");
+        std::io::stdin()
+            .read_line(&mut String::new())
+            .expect("read");
+        eprintln!("said: {}", text(&connection, "PRAGMA strongroom_verify"));
+        return;
+    }
+    let room = Room::new();
+    let connection = room.open("x.db");
+    run(
+        &connection,
+        "PRAGMA journal_mode=wal; PRAGMA wal_autocheckpoint=0",
+    );
+    fill(&connection, "t", 10 * ROWS);
+    text(&connection, "PRAGMA wal_checkpoint");
+    run(&connection, "PRAGMA cache_size=1; UPDATE t SET b = b || ''");
+    let mut child = own_process(NAME)
+        .env("SHRINK_URI", room.uri("x.db", ""))
+        .spawn()
+        .expect("starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
+    let mut line =
+        |wanted: &str| lines.find_map(|line| line.ok().filter(|line| line.starts_with(wanted)));
+    line("ready").expect("the reader is ready");
+    let file = |name: &str| {
+        let options = std::fs::File::options().write(true).to_owned();
+        options.open(room.path(name)).expect("opens")
+    };
+    let mut database = file("x.db");
+    let offset = (PAGES_OFFSET + 5 * PAGE_SIZE) as u64;
+    database.seek(SeekFrom::Start(offset)).expect("seeks");
+    database.write_all(&[0; 64]).expect("damages a page");
+    file("x.db-wal").set_len(32).expect("cuts");
+    writeln!(child.stdin.take().expect("piped"), "go").expect("writes");
+    let said = line("said: ").expect("an answer");
+    assert!(said.contains("do not open: 6"), "{said}");
+    assert!(child.wait().expect("ended").success());
 }
 
 #[test]

@@ -86,11 +86,9 @@ impl Database {
             return Err(self.refuse_content());
         };
         let size = self.base.size()?.saturating_sub(REGION_SIZE as u64);
-        let (mapped, kept) = (self.main.map.is_enabled(), self.failures.last.take());
-        self.main.map.enable(false);
+        let kept = self.failures.last.take();
         // If page 1 does not open, there is no count; the verification reports the page itself.
-        let page_count = self.pages_by_page_one().unwrap_or(0);
-        self.main.map.enable(mapped);
+        let page_count = self.without_maps(|database| database.pages_by_page_one().unwrap_or(0));
         self.failures.last = kept;
         Ok((size.div_ceil(u64::from(page_size)), page_count))
     }
@@ -103,15 +101,39 @@ impl Database {
         wants_trailers: bool,
     ) -> Outcome<CheckedPages> {
         self.flush_main()?;
-        // Reading a page alone would also use the base VFS's map.
+        let checked = self.without_maps(|database| {
+            database.verify_pages_and_log(first.max(1), last, wants_trailers)
+        })?;
+        if let Some(bad) = checked.bad.first() {
+            let (number, reason) = (bad.number, &bad.reason);
+            let message = format!("page {number} does not open: {reason}");
+            self.fail(crate::abi::SQLITE_IOERR_DATA, message);
+        }
+        Ok(checked)
+    }
+
+    /// Runs an action while neither the database nor its log is mapped: the base VFS serves a call
+    /// that reads from its map, too.
+    fn without_maps<T>(&mut self, action: impl FnOnce(&mut Self) -> T) -> T {
         let mapped = self.main.map.is_enabled();
         if mapped {
-            self.main.map.enable(false);
+            self.set_map(false);
         }
-        let mut checked = self.verify_pages_by_call(first.max(1), last, wants_trailers);
-        if let Ok(checked) = &mut checked
-            && !checked.bad.is_empty()
-        {
+        let result = action(self);
+        if mapped {
+            self.set_map(true);
+        }
+        result
+    }
+
+    fn verify_pages_and_log(
+        &mut self,
+        first: u64,
+        last: u64,
+        wants_trailers: bool,
+    ) -> Outcome<CheckedPages> {
+        let mut checked = self.verify_pages_by_call(first, last, wants_trailers)?;
+        if !checked.bad.is_empty() {
             // Pages beyond the count in page 1 are not part of the database.
             let page_count = match self.pages_by_page_one() {
                 Ok(0) | Err(_) => u64::MAX,
@@ -122,17 +144,7 @@ impl Database {
             let in_log = self.pages_in_log()?;
             checked.bad.retain(|bad| !in_log.contains(&bad.number));
         }
-        if mapped {
-            self.main.map.enable(true);
-        }
-        if let Ok(checked) = &checked
-            && let Some(bad) = checked.bad.first()
-        {
-            let (number, reason) = (bad.number, &bad.reason);
-            let message = format!("page {number} does not open: {reason}");
-            self.fail(crate::abi::SQLITE_IOERR_DATA, message);
-        }
-        checked
+        Ok(checked)
     }
 
     fn verify_pages_by_call(
@@ -235,15 +247,7 @@ impl Database {
     /// Opens every frame of the log, if this connection has one open.
     pub fn verify_log(&mut self) -> Outcome<CheckedLog> {
         self.flush_wal()?;
-        let mapped = self.main.map.is_enabled();
-        if mapped {
-            self.set_map(false);
-        }
-        let checked = self.verify_log_by_call();
-        if mapped {
-            self.set_map(true);
-        }
-        checked
+        self.without_maps(Self::verify_log_by_call)
     }
 
     fn verify_log_by_call(&mut self) -> Outcome<CheckedLog> {
