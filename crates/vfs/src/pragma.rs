@@ -45,8 +45,8 @@ impl Database {
                 None => Err(self.misuse("PRAGMA hexkey takes 64 hexadecimal digits")),
             },
             ("rekey", Some(value)) => self.pragma_rekey(value),
-            ("hexrekey", Some(value)) if hex_key(value).is_some() => {
-                self.pragma_rekey(&format!("x'{value}'"))
+            ("hexrekey", Some(value)) if let Some(key) = hex_key(value) => {
+                self.replace_slot(&Credential::raw_key(key))
             }
             ("strongroom_rekey", Some(value)) => {
                 let credential = self.token(value)?;
