@@ -126,6 +126,8 @@ pub(crate) struct MainFile {
     pub map: Map,
     /// Sealed pages that are not written out yet.
     pub gathered: Gathered,
+    /// A write of pages has failed, and may have left a torn one, which SQLite will undo.
+    pub write_failed: bool,
     /// Both copies of the header as they were last read.
     pub header_region: Vec<u8>,
     pub page_one: KnownPageOne,
@@ -248,6 +250,7 @@ impl Database {
                 size_known: None,
                 map: Map::new(base, false),
                 gathered: Gathered::default(),
+                write_failed: false,
                 header_region: Vec::new(),
                 page_one: KnownPageOne::default(),
                 rotation_next: 0,

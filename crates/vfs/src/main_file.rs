@@ -331,6 +331,8 @@ impl Database {
         let flushed = self.try_flush_main();
         if flushed.is_err() {
             self.main.gathered.clear();
+            // With a log, the log still has what a torn page should be.
+            self.main.write_failed |= self.log.wal.is_none();
             self.freshness.stamps.clear();
         }
         flushed

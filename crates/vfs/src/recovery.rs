@@ -3,7 +3,8 @@
 //! SQLite does not journal a page whose content is irrelevant: a leaf of the freelist
 //! (sqlite.org/fileformat2.html 1.5) is overwritten without a journal record, and may hold anything
 //! after a rollback. Since every page of a file must open, such pages become sealed zeros once a
-//! journal left by another connection has been played back. An interrupted checkpoint also leaves
+//! journal left by another connection has been played back, or SQLite has undone a transaction in
+//! which a write failed. An interrupted checkpoint also leaves
 //! torn pages in the database file; those are still intact in the log.
 
 use std::collections::HashSet;
@@ -14,6 +15,7 @@ use page_codec::wal::{self, FRAME_HEADER_SIZE, HEADER_SIZE};
 use crate::abi::SQLITE_IOERR_READ;
 use crate::database::{Database, State};
 use crate::error::{Code, Outcome};
+use crate::journal_file::JournalFile;
 use crate::main_file::{PAGES_OFFSET, page_number};
 
 /// Offset in page 1 of the number of the first freelist trunk page.
@@ -25,14 +27,16 @@ fn number_at(bytes: &[u8], offset: usize) -> Option<u32> {
 }
 
 impl Database {
-    /// Called when SQLite has played a journal back and is about to delete it, in a call whose
-    /// result SQLite checks. If this fails, the journal is played back again.
+    /// Called when SQLite is about to commit, or has played a journal back and is about to delete
+    /// it, in a call whose result SQLite checks. If this fails, the journal is played back again.
     pub fn end_playback(&mut self) -> Outcome {
         let journal = self.journal.as_mut();
-        if !journal.is_some_and(|journal| journal.take_played_back()) {
+        let by_others = journal.is_some_and(JournalFile::take_played_back);
+        if !by_others && !self.main.write_failed && !self.page_size_change.is_played_back {
             return Ok(());
         }
         self.flush_main()?;
+        self.main.write_failed = false;
         self.keep_untouched_pages()?;
         let page_size = self.page_size().unwrap_or(0);
         let size = self.base.size()?.saturating_sub(PAGES_OFFSET);

@@ -213,6 +213,8 @@ impl Database {
         let page_one_end = page_one_count.map_or(u64::MAX, |count| count * to);
         let size = self.size_diverted().unwrap_or(0).min(page_one_end);
         let version = self.next_version(size.div_ceil(from), from)?;
+        // Until the header has the new size, a failure leaves pages of it in the place of others.
+        self.main.write_failed = true;
         let at_once = from.max(to);
         let mut plain = Zeroizing::new(vec![0; at_once as usize]);
         let mut offset = 0;
@@ -241,7 +243,9 @@ impl Database {
         self.main.size_known = self.main.size_known.map(|_| size_on_disk);
         // Set even on failure: a copy of the header may already contain the new size.
         self.page_size_change.from = Some(from as u32);
-        self.change_page_size(to as u32)
+        self.change_page_size(to as u32)?;
+        self.main.write_failed = false;
+        Ok(())
     }
 
     fn seal_new_page(&mut self, index: u64, page: &[u8], version: Option<u64>) -> Outcome {
