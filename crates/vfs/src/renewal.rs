@@ -196,7 +196,6 @@ impl Database {
         out: &mut [u8],
         mut error: PageError,
     ) -> Outcome {
-        let place = PagePlace::main(page_number(index)?);
         for attempt in 0..READS_MAX {
             // Checked on each iteration: while the page was read, a rotation may have ended and
             // another begun.
@@ -207,25 +206,46 @@ impl Database {
             if !renewed && attempt > 1 {
                 pause(PAUSE);
             }
-            let State::Open(opened) = &mut self.state else {
-                return Err(Code(SQLITE_IOERR_READ));
-            };
-            let (page_size, wanted) = (u64::from(opened.header.page_size), out.len() as u64);
-            if page_size != wanted {
-                // The page size has changed; SQLite learns that from the beginning of page 1.
-                return self.read_parts(out, index * wanted, page_size);
-            }
-            self.base.read(&mut self.sealing.scratch, offset)?;
-            match opened.codec.open(place, &self.sealing.scratch, out) {
-                Ok(stamp) if self.is_fresh(index, stamp) => return Ok(()),
-                Ok(_) => error = PageError::Stale,
+            match self.open_once_more(index, offset, out)? {
+                Ok(()) => return Ok(()),
                 Err(other) => error = other,
             }
         }
-        if self.is_rotating() && self.open_from_double_write(index, out)? {
-            return Ok(());
+        if self.is_rotating() {
+            if self.open_from_double_write(index, out)? {
+                return Ok(());
+            }
+            // However long the writer was held up: a batch that is no longer in that file is whole
+            // in its place.
+            match self.open_once_more(index, offset, out)? {
+                Ok(()) => return Ok(()),
+                Err(other) => error = other,
+            }
         }
         out.fill(0);
         Err(self.bad_page(index, &error.to_string()))
+    }
+
+    fn open_once_more(
+        &mut self,
+        index: u64,
+        offset: u64,
+        out: &mut [u8],
+    ) -> Outcome<Result<(), PageError>> {
+        let place = PagePlace::main(page_number(index)?);
+        let State::Open(opened) = &mut self.state else {
+            return Err(Code(SQLITE_IOERR_READ));
+        };
+        let (page_size, wanted) = (u64::from(opened.header.page_size), out.len() as u64);
+        if page_size != wanted {
+            // The page size has changed; SQLite learns that from the beginning of page 1.
+            return self.read_parts(out, index * wanted, page_size).map(Ok);
+        }
+        self.base.read(&mut self.sealing.scratch, offset)?;
+        Ok(match opened.codec.open(place, &self.sealing.scratch, out) {
+            Ok(stamp) if self.is_fresh(index, stamp) => Ok(()),
+            Ok(_) => Err(PageError::Stale),
+            Err(other) => Err(other),
+        })
     }
 }
