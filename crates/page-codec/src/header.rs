@@ -343,6 +343,17 @@ impl Header {
         }
     }
 
+    /// Whether two headers differ at most in what the end of a creation changes.
+    fn opens_the_same(&self, other: &Header) -> bool {
+        let as_finished = Header {
+            generation: self.generation,
+            may_ignore: self.may_ignore,
+            tag: self.tag,
+            ..other.clone()
+        };
+        *self == as_finished
+    }
+
     /// Whether pages may still be sealed under a former data key.
     pub fn is_rotating(&self) -> bool {
         self.epochs.iter().flatten().count() > 1
@@ -447,6 +458,9 @@ pub struct HeaderRegion {
     pub copy_in_force: usize,
     /// Per copy, whether it is intact.
     pub intact: [bool; 2],
+    /// Whether both copies are intact and open different things. A change of the header was then
+    /// interrupted after its first copy, which may not be on disk yet.
+    pub is_half_changed: bool,
 }
 
 impl HeaderRegion {
@@ -462,21 +476,28 @@ impl HeaderRegion {
         let copies =
             [0, 1].map(|index| Header::from_copy(&bytes[index * COPY_SIZE..][..COPY_SIZE]));
         let intact = [copies[0].is_ok(), copies[1].is_ok()];
+        let is_half_changed = match &copies {
+            [Ok(first), Ok(second)] => !first.opens_the_same(second),
+            _ => false,
+        };
         match copies {
             [Ok(first), Ok(second)] if second.generation > first.generation => Ok(HeaderRegion {
                 header: second,
                 copy_in_force: 1,
                 intact,
+                is_half_changed,
             }),
             [Ok(header), _] => Ok(HeaderRegion {
                 header,
                 copy_in_force: 0,
                 intact,
+                is_half_changed,
             }),
             [Err(_), Ok(header)] => Ok(HeaderRegion {
                 header,
                 copy_in_force: 1,
                 intact,
+                is_half_changed,
             }),
             [Err(first), Err(second)] => Err(more_telling(bytes, first, second)),
         }

@@ -1,8 +1,10 @@
 //! Defects found by the power cuts, each with the shortest run that shows it.
 
+use page_codec::header::{COPY_SIZE, HeaderRegion, REGION_SIZE};
 use rusqlite::Connection;
 use testkit::database::{Side, check, key_token, open, run, text};
-use testkit::disk::{Device, Disk, Image};
+use testkit::disk::{Device, Disk, Effect, Image};
+use testkit::fault::{Call, Fault, Kind};
 use testkit::power::Replay;
 use testkit::random::Random;
 
@@ -84,6 +86,154 @@ fn a_free_page_that_was_torn_opens_after_the_rollback() {
             .and_then(|backup| backup.step(-1).map(|_| ()));
         backup.map_err(|error| format!("a copy: {error}"))
     });
+}
+
+/// The same after a write that failed in the commit: SQLite rolled back, but the torn page was
+/// repaired only if another connection had left the journal.
+#[test]
+fn a_free_page_that_a_failed_write_tore_opens_after_the_rollback() {
+    for mode in ["delete", "truncate", "persist", "memory"] {
+        let mut failed = 0;
+        for number in 1.. {
+            let disk = Disk::new(Device::UNIX);
+            disk.enter();
+            let connection = connect().expect("opens");
+            for sql in [
+                "PRAGMA page_size=1024",
+                &format!("PRAGMA journal_mode={mode}"),
+                "CREATE TABLE t(a, b); INSERT INTO t VALUES(1, zeroblob(9000)); DELETE FROM t",
+            ] {
+                run(&connection, sql).expect("runs");
+            }
+            disk.set_fault(Some(Fault {
+                kind: Kind::Full,
+                call: Some(Call::Write),
+                number,
+                lasting: false,
+            }));
+            let insert = "BEGIN; INSERT INTO t VALUES(2, zeroblob(9000)); COMMIT";
+            let outcome = run(&connection, insert);
+            let struck = disk.struck();
+            disk.set_fault(None);
+            if struck == 0 {
+                outcome.expect("no fault");
+                break;
+            }
+            failed += u64::from(outcome.is_err());
+            if !connection.is_autocommit() {
+                run(&connection, "ROLLBACK").expect("rolls back");
+            }
+            is_sound(&connection, true).unwrap_or_else(|what| panic!("{mode}, {number}: {what}"));
+        }
+        assert!(failed > 0, "{mode}");
+    }
+}
+
+/// The first write to the header of a database, with the log of a run that made it.
+fn header_write(log: Vec<Effect>) -> (usize, Box<[u8]>) {
+    let writes = log.into_iter().filter_map(|effect| match effect {
+        Effect::Write {
+            file: 0,
+            offset,
+            bytes,
+        } => Some((offset, bytes)),
+        _ => None,
+    });
+    let mut to_header = writes.filter(|(offset, _)| *offset < REGION_SIZE);
+    to_header.next().expect("the header is written")
+}
+
+fn with_write(image: &Image, offset: usize, bytes: &[u8]) -> Image {
+    let mut image = image.clone();
+    let file = image.files.get_mut(NAME).expect("the database");
+    file[offset..offset + bytes.len()].copy_from_slice(bytes);
+    image
+}
+
+/// A process was killed between its write of a header and the sync. The next one sealed its
+/// transaction under the key in that header, and synced the log alone; a power cut took the header.
+#[test]
+fn a_header_that_was_not_synced_is_synced_before_the_log_relies_on_it() {
+    let disk = Disk::new(Device::UNIX);
+    disk.enter();
+    let connection = connect().expect("opens");
+    run(&connection, "PRAGMA journal_mode=wal; CREATE TABLE t(a)").expect("runs");
+    drop(connection);
+    let before = disk.image();
+    assert_eq!(before.files.len(), 1);
+    let connection = connect().expect("opens");
+    disk.take_log();
+    for sql in ["SELECT * FROM t", "PRAGMA strongroom_rotate=start"] {
+        run(&connection, sql).expect("runs");
+    }
+    let (offset, bytes) = header_write(disk.take_log());
+    drop(connection);
+
+    let disk = Disk::with(Device::UNIX, &with_write(&before, offset, &bytes));
+    disk.enter();
+    let connection = connect().expect("opens");
+    let insert = "PRAGMA synchronous=full; INSERT INTO t VALUES(1)";
+    run(&connection, insert).expect("runs");
+    let unsynced = Effect::Write {
+        file: 0,
+        offset,
+        bytes,
+    };
+    let log = [vec![unsynced], disk.take_log()].concat();
+    drop(connection);
+    let mut replay = Replay::new(Device::UNIX, &before, &log);
+    while replay.advance() {}
+    for variant in 0..40 {
+        let image = replay.image(&mut Random::of(&[variant]));
+        Disk::with(Device::UNIX, &image).enter();
+        let connection = connect().expect("opens");
+        is_sound(&connection, true).unwrap_or_else(|what| panic!("variant {variant}: {what}"));
+        let rows = text(&connection, "SELECT group_concat(a) FROM t").expect("reads");
+        assert_eq!(rows, "1", "variant {variant}");
+    }
+}
+
+/// A process was killed that had just committed the transaction that creates the database, another
+/// one between the two copies of a header with a new slot. The end of the creation then overwrote
+/// the only copy that had the slot.
+#[test]
+fn the_end_of_a_creation_does_not_overwrite_the_copy_in_force() {
+    let disk = Disk::new(Device::UNIX);
+    disk.enter();
+    let connection = connect().expect("opens");
+    run(&connection, "CREATE TABLE t(a)").expect("runs");
+    drop(connection);
+    let created = disk.image();
+    let unfinished = with_write(&created, COPY_SIZE, &created.files[NAME][..COPY_SIZE]);
+    let disk = Disk::with(Device::UNIX, &unfinished);
+    disk.enter();
+    let connection = connect().expect("opens");
+    let add = format!("PRAGMA strongroom_key_add='token={}'", key_token(1));
+    run(&connection, &add).expect("runs");
+    let (offset, bytes) = header_write(disk.take_log());
+    assert_eq!(offset, COPY_SIZE);
+    drop(connection);
+
+    let before = with_write(&unfinished, offset, &bytes);
+    let disk = Disk::with(Device::UNIX, &before);
+    disk.enter();
+    let connection = connect().expect("opens");
+    run(&connection, "INSERT INTO t VALUES(1)").expect("runs");
+    let log = disk.take_log();
+    drop(connection);
+    let mut replay = Replay::new(Device::UNIX, &before, &log);
+    loop {
+        for variant in 0..40 {
+            let position = replay.position() as u64;
+            let image = replay.image(&mut Random::of(&[position, variant]));
+            let region = HeaderRegion::parse(&image.files[NAME][..REGION_SIZE]).expect("a header");
+            let slots = region.header.slots.iter().flatten().count();
+            assert_eq!(slots, 2, "after {position} effects, variant {variant}");
+        }
+        if !replay.advance() {
+            return;
+        }
+    }
 }
 
 /// An interrupted checkpoint leaves torn pages in the file. They are intact in the log, and

@@ -189,8 +189,9 @@ impl Database {
         let _ = self.finish_creation();
     }
 
-    /// Finishes the creation once its transaction is committed. Writes only the second copy,
-    /// without a sync: if the power fails, the first copy, with the same keys, is still intact.
+    /// Finishes the creation once its transaction is committed. Writes only the copy that is not in
+    /// force, without a sync: if the power fails, the other copy, with the same keys, is still
+    /// intact.
     fn finish_creation(&mut self) -> Outcome {
         match &self.state {
             State::Open(opened) if opened.header.may_ignore & UNFINISHED != 0 => {}
@@ -201,14 +202,17 @@ impl Database {
         if level < SQLITE_LOCK_RESERVED {
             self.base.lock(SQLITE_LOCK_RESERVED)?;
         }
-        let finished = self.renew_header().and_then(|_| self.finish_header());
+        let finished = self
+            .renew_header()
+            .and_then(|_| self.read_header())
+            .and_then(|region| self.finish_header(region.copy_in_force));
         if level < SQLITE_LOCK_RESERVED {
             let _ = self.base.unlock(level);
         }
         finished
     }
 
-    fn finish_header(&mut self) -> Outcome {
+    fn finish_header(&mut self, copy_in_force: usize) -> Outcome {
         let State::Open(opened) = &mut self.state else {
             return Ok(());
         };
@@ -218,7 +222,8 @@ impl Database {
         }
         let mut header = opened.header.clone();
         slots::finish(&mut header, &opened.unlocked);
-        self.base.write(&header.to_copy(), COPY_SIZE as u64)?;
+        let offset = (1 - copy_in_force) * COPY_SIZE;
+        self.base.write(&header.to_copy(), offset as u64)?;
         opened.header = header;
         Ok(())
     }

@@ -14,6 +14,7 @@ use page_codec::page::{PageCodec, PageError, PagePlace};
 
 use crate::abi::{
     SHM_CHECKPOINT_LOCK, SHM_UNLOCK_EXCLUSIVE, SHM_WRITE_LOCK, SQLITE_IOERR_READ, SQLITE_NOTADB,
+    SQLITE_SYNC_NORMAL,
 };
 use crate::database::{Database, State};
 use crate::error::{Code, Outcome};
@@ -49,7 +50,17 @@ impl Database {
         if HeaderRegion::says_the_same(&self.main.header_region, &region) {
             return Ok(false);
         }
-        let header = self.parse_header(&region)?.header;
+        let HeaderRegion {
+            header,
+            is_half_changed,
+            ..
+        } = self.parse_header(&region)?;
+        if is_half_changed {
+            // Whoever wrote it was killed before the sync. Nothing may be sealed under keys that a
+            // power cut could take away, least of all in the log, whose sync does not sync this
+            // file.
+            self.base.sync(SQLITE_SYNC_NORMAL)?;
+        }
         let renewed = header.generation != known;
         if renewed {
             let State::Open(opened) = &self.state else {

@@ -127,6 +127,26 @@ fn the_higher_generation_is_in_force() {
 }
 
 #[test]
+fn a_change_that_reached_one_copy_is_told_from_the_end_of_a_creation() {
+    let is_half_changed = |other: &Header| {
+        let bytes = [sample(3).to_copy(), other.to_copy()].concat();
+        let region = HeaderRegion::parse(&bytes).expect("intact");
+        region.is_half_changed
+    };
+    let mut finished = sample(4);
+    finished.may_ignore = 0;
+    finished.tag = [5; 32];
+    assert!(!is_half_changed(&sample(3)));
+    assert!(!is_half_changed(&finished));
+    let mut other_slot = finished.clone();
+    other_slot.slots[3] = other_slot.slots[2].clone();
+    assert!(is_half_changed(&other_slot));
+    let mut other_epoch = finished;
+    other_epoch.current_epoch = 2;
+    assert!(is_half_changed(&other_epoch));
+}
+
+#[test]
 fn every_byte_before_the_tag_is_covered_by_it() {
     let good = sample(3).to_copy();
     for offset in 0..OFFSET_TAG {
