@@ -181,7 +181,7 @@ fn rules_are_proposed_for_tables_in_clear() {
             "born = { type = \"date\", mode = \"equality\" } # key born",
             "kind = { type = \"enum('a')\" }",
             "way = { type = \"enum('by air and by sea','Road')\", pad = 32, default = \"'Road'\" }",
-            "# tags: has the type set('x')",
+            "tags = { type = \"set('x')\" }",
             "paid = { type = \"numeric(10,2)\"",
             "0.00",
             "part = { type = \"real\" }",

@@ -190,6 +190,18 @@ fn of_mysql() -> anyhow::Result<()> {
             "new",
         ),
         (
+            "random_labels_open",
+            "set('new','paid','a')",
+            "random",
+            "paid,a",
+        ),
+        (
+            "equality_labels_open",
+            "set('new','paid','a')",
+            "equality",
+            "new,a",
+        ),
+        (
             "order_signed_time_opens",
             "time(0) signed",
             "order",

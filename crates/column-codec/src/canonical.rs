@@ -4,6 +4,7 @@ use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::BigInt;
 use bigdecimal::num_traits::ToPrimitive;
 use column_value::{LogicalType, NumericSpecial, Pad, Value, WholeType};
+use zeroize::Zeroizing;
 
 /// Size of the number of a type, before a value that is kept unread.
 pub(crate) const NUMBER_SIZE: usize = 4;
@@ -36,6 +37,8 @@ pub(crate) enum Class {
     SignedTime,
     /// `ENUM` of MySQL: a value is the number of its label, and sealed as the label
     Label,
+    /// `SET` of MySQL: a value has a bit for each of its labels, and is sealed as these
+    Labels,
 }
 
 impl Class {
@@ -55,6 +58,7 @@ impl Class {
             LogicalType::Time(_) => Self::Time,
             LogicalType::SignedTime(_) => Self::SignedTime,
             LogicalType::Enum(_) => Self::Label,
+            LogicalType::Set(_) => Self::Labels,
             LogicalType::Timestamp(_) => Self::Timestamp,
             LogicalType::TimestampTz(_) => Self::TimestampTz,
             LogicalType::Uuid => Self::Uuid,
@@ -82,6 +86,7 @@ impl Class {
             Self::Unsigned => 14,
             Self::SignedTime => 15,
             Self::Label => 16,
+            Self::Labels => 17,
         }
     }
 
@@ -135,8 +140,8 @@ pub(crate) fn encode(
             };
             encode_padded(&[], text.as_bytes(), pad, out);
         }
-        (Class::Label, Value::Integer(number)) => {
-            return encode_label(*number, logical, pad, out);
+        (Class::Label | Class::Labels, value) => {
+            return encode_labels(value, logical, pad, out);
         }
         (Class::Bytes, Value::Bytes(bytes)) => encode_padded(&[], bytes, pad, out),
         (Class::Opaque, Value::Opaque(bytes)) => {
@@ -169,13 +174,17 @@ pub(crate) fn encode(
     true
 }
 
-/// Appends the label of a number; returns false if it has none.
-fn encode_label(number: i64, logical: LogicalType, pad: Pad, out: &mut Vec<u8>) -> bool {
-    let label = match logical {
-        LogicalType::Enum(own) => own.label_of(number),
+/// Appends the labels that a value stands for; returns false if it stands for none.
+fn encode_labels(value: &Value, logical: LogicalType, pad: Pad, out: &mut Vec<u8>) -> bool {
+    let labels = match (logical, value) {
+        (LogicalType::Enum(own), Value::Integer(number)) => {
+            own.label_of(*number).map(str::to_owned)
+        }
+        (LogicalType::Set(own), Value::Unsigned(bits)) => own.sealed_of(*bits),
         _ => None,
     };
-    label
+    let labels = labels.map(Zeroizing::new);
+    labels
         .inspect(|own| encode_padded(&[], own.as_bytes(), pad, out))
         .is_some()
 }
@@ -299,7 +308,7 @@ pub(crate) fn decode(bytes: &[u8], logical: LogicalType) -> Option<Value> {
         Class::Unsigned => Value::Unsigned(u64::from_be_bytes(bytes.try_into().ok()?)),
         Class::Float => Value::Float(decode_float(bytes)?),
         Class::Numeric => decode_numeric(bytes, logical)?,
-        Class::Text | Class::Bytes | Class::Json | Class::Opaque | Class::Label => {
+        Class::Text | Class::Bytes | Class::Json | Class::Opaque | Class::Label | Class::Labels => {
             return decode_long(bytes.to_vec(), logical);
         }
         Class::Date => Value::Date(i32::from_be_bytes(bytes.try_into().ok()?)),
@@ -334,11 +343,12 @@ pub(crate) fn decode_long(mut bytes: Vec<u8>, logical: LogicalType) -> Option<Va
         }
         return Some(Value::Opaque(bytes));
     }
-    if let LogicalType::Enum(own) = logical {
-        let label = std::str::from_utf8(&bytes).ok()?;
-        return own.number_of(label).map(Value::Integer);
-    }
     let mut text = String::from_utf8(bytes).ok()?;
+    match logical {
+        LogicalType::Enum(own) => return own.number_of(&text).map(Value::Integer),
+        LogicalType::Set(own) => return own.value_of_sealed(&text).map(Value::Unsigned),
+        _ => {}
+    }
     if let LogicalType::Char(length) = logical {
         let missing = (length as usize).saturating_sub(text.chars().count());
         text.extend(std::iter::repeat_n(' ', missing));

@@ -275,7 +275,7 @@ fn encoded_size_max(logical: LogicalType) -> Option<u64> {
         // Letters of four bytes.
         LogicalType::Varchar(letters) => 4 * u64::from(letters?),
         LogicalType::Char(letters) => 4 * u64::from(letters),
-        LogicalType::Enum(own) => own.size_max() as u64,
+        LogicalType::Enum(_) | LogicalType::Set(_) => logical.labels_size_max()? as u64,
         // Behind the scale.
         LogicalType::Numeric(Some((precision @ ..=canonical::DECIMAL_DIGITS_MAX, _))) => {
             2 + canonical::digits_size(precision)
@@ -305,6 +305,7 @@ fn fixed_size(logical: LogicalType) -> Option<usize> {
         | LogicalType::Varchar(_)
         | LogicalType::Char(_)
         | LogicalType::Enum(_)
+        | LogicalType::Set(_)
         | LogicalType::Bytes
         | LogicalType::Json
         | LogicalType::Opaque(_) => return None,

@@ -114,7 +114,7 @@ impl Layout {
             // Of four bytes each.
             LogicalType::Varchar(length) => 4 * u64::from(length?),
             LogicalType::Char(length) => 4 * u64::from(length),
-            LogicalType::Enum(own) => own.size_max() as u64,
+            LogicalType::Enum(_) | LogicalType::Set(_) => self.logical.labels_size_max()? as u64,
             LogicalType::Numeric(Some((precision @ ..=DECIMAL_DIGITS_MAX, _))) => {
                 digits_size(precision)
             }
@@ -186,7 +186,9 @@ impl Layout {
             // Behind the scale.
             Class::Numeric => 2 + units.max(8),
             Class::Uuid => 16,
-            Class::Text | Class::Bytes | Class::Json | Class::Label => self.pad.padded(units),
+            Class::Text | Class::Bytes | Class::Json | Class::Label | Class::Labels => {
+                self.pad.padded(units)
+            }
             Class::Opaque => {
                 let opaque = self.logical.opaque().filter(|opaque| !opaque.has_length());
                 match u64::try_from(opaque.map_or(-1, |opaque| opaque.size())) {

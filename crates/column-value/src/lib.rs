@@ -38,7 +38,7 @@ mod whole;
 
 pub use collation::Collation;
 pub use equality::EqualityForm;
-pub use labels::EnumType;
+pub use labels::{EnumType, SetType};
 pub use logical::{LogicalType, TypeNameError};
 pub use opaque::{ExtensionType, KnownType, NamedKind, NamedType, OpaqueType};
 pub use pad::Pad;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::labels::EnumType;
+use crate::labels::{EnumType, SetType};
 use crate::opaque::{OpaqueType, SECOND_DIGITS_MAX};
 use crate::whole::WholeType;
 
@@ -27,6 +27,8 @@ pub enum LogicalType {
     SignedTime(u8),
     /// `ENUM` of MySQL and MariaDB: one of its labels
     Enum(EnumType),
+    /// `SET` of MySQL and MariaDB: any of its labels
+    Set(SetType),
     /// `real`, IEEE 754 binary32
     Real,
     /// `double precision`, IEEE 754 binary64
@@ -65,8 +67,8 @@ pub enum LogicalType {
      timestamp(p), timestamptz(p), uuid, json, jsonb, interval, inet, cidr, macaddr, \
      macaddr8, timetz, bit(n), varbit(n), ranges, geometric types, tsvector, hstore, citext, \
      enum name, and arrays of them; before MySQL and MariaDB also tinyint, tinyint(1), mediumint, \
-     whole numbers with unsigned, as int unsigned, year, time(p) signed, and enum('a','b') with \
-     labels of ASCII, unlike without regard to case"
+     whole numbers with unsigned, as int unsigned, year, time(p) signed, and enum('a','b') and \
+     set('a','b') with labels of ASCII, unlike without regard to case, those of set without commas"
 )]
 pub struct TypeNameError {
     name: String,
@@ -84,6 +86,9 @@ impl FromStr for LogicalType {
         }
         if let Some(own) = EnumType::read(text) {
             return Ok(Self::Enum(own));
+        }
+        if let Some(own) = SetType::read(text) {
+            return Ok(Self::Set(own));
         }
         let lower = text.trim().to_ascii_lowercase();
         let (name, limits) = match lower.split_once('(') {
@@ -171,13 +176,29 @@ impl LogicalType {
 
     /// Whether the server compares values of the type by a collation.
     pub fn has_collation(self) -> bool {
-        self.is_text() || matches!(self, Self::Enum(_))
+        self.is_text() || self.is_of_labels()
+    }
+
+    /// Whether its values are labels of a list.
+    pub fn is_of_labels(self) -> bool {
+        self.labels_size_max().is_some()
+    }
+
+    /// Bytes of the longest text of labels that a value is, which are as many letters. None: its
+    /// values are no labels.
+    pub fn labels_size_max(self) -> Option<usize> {
+        match self {
+            Self::Enum(own) => Some(own.size_max()),
+            Self::Set(own) => Some(own.size_max()),
+            _ => None,
+        }
     }
 
     /// Whether its values have a length that is worth hiding.
     pub fn has_length(self) -> bool {
         self.is_text()
-            || matches!(self, Self::Bytes | Self::Json | Self::Enum(_))
+            || self.is_of_labels()
+            || matches!(self, Self::Bytes | Self::Json)
             || self.opaque().is_some_and(OpaqueType::has_length)
     }
 
@@ -206,7 +227,7 @@ impl LogicalType {
 
     /// Whether it is a type that only MySQL and MariaDB have.
     pub fn is_of_mysql(self) -> bool {
-        matches!(self, Self::Whole(_) | Self::SignedTime(_) | Self::Enum(_))
+        self.is_of_labels() || matches!(self, Self::Whole(_) | Self::SignedTime(_))
     }
 }
 
@@ -305,6 +326,7 @@ impl fmt::Display for LogicalType {
             Self::Json => "json",
             Self::Whole(whole) => whole.name(),
             Self::Enum(own) => return write!(f, "{own}"),
+            Self::Set(own) => return write!(f, "{own}"),
             Self::Opaque(opaque) => return write!(f, "{opaque}"),
         };
         f.write_str(name)
@@ -353,6 +375,7 @@ mod tests {
             "year",
             "time(3) signed",
             "enum('new','Paid')",
+            "set('new','Paid')",
         ] {
             let logical: LogicalType = name.parse().expect("a known name");
             assert_eq!(logical.to_string(), name);
@@ -376,6 +399,7 @@ mod tests {
             ("YEAR(4)", "year"),
             ("time signed", "time(0) signed"),
             ("ENUM( 'a', 'B' )", "enum('a','B')"),
+            ("SET( 'a', 'B' )", "set('a','B')"),
         ] {
             let logical: LogicalType = short.parse().expect("a known name");
             assert_eq!(logical.to_string(), long);
@@ -397,6 +421,7 @@ mod tests {
             "interval(7)",
             "interval year",
             "enum('a','A')",
+            "set('a,b')",
             "varchar(0)[]",
             "timestamp(7)[]",
             "char(3)[]",

@@ -422,6 +422,7 @@ fn set_type(logical: LogicalType) -> Option<LogicalType> {
         | T::Whole(_)
         | T::SignedTime(_)
         | T::Enum(_)
+        | T::Set(_)
         | T::Real
         | T::Double
         | T::Char(_)

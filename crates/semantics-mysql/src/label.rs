@@ -20,14 +20,17 @@ pub fn stored(given: Given<'_>, own: EnumType) -> Result<Value, ValueError> {
         return Ok(Value::Integer(number));
     }
     check_unlike(text, own)?;
-    let starts_number = text.starts_with(|first: char| " +-0123456789".contains(first));
-    match starts_number && text.len() <= NUMBER_SIZE_MAX {
+    match may_be_number(text) && text.len() <= NUMBER_SIZE_MAX {
         true => Err(not_understood(LogicalType::Enum(own))),
-        false => Err(ValueError::new(
-            SqlState::INVALID_PARAMETER_VALUE,
-            "data truncated: a value that is none of the labels of the column",
-        )),
+        false => Err(no_label()),
     }
+}
+
+pub(crate) fn no_label() -> ValueError {
+    ValueError::new(
+        SqlState::INVALID_PARAMETER_VALUE,
+        "data truncated: a value that is none of the labels of the column",
+    )
 }
 
 /// The label that is equal to a text; None: none is.
@@ -45,12 +48,21 @@ pub fn matched(given: Given<'_>, own: EnumType) -> Result<Option<Value>, ValueEr
 
 /// Checks that a text is equal to no label, whatever the collation.
 fn check_unlike(text: &str, own: EnumType) -> Result<(), ValueError> {
-    let is_ascii = text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
-    let is_like = own.labels().any(|label| label.eq_ignore_ascii_case(text));
-    match is_ascii && !is_like {
+    match is_unlike(text, own.labels()) {
         true => Ok(()),
         false => Err(not_understood(LogicalType::Enum(own))),
     }
+}
+
+/// Whether a text is equal to none of some labels, whatever the collation.
+pub(crate) fn is_unlike(text: &str, mut labels: impl Iterator<Item = &'static str>) -> bool {
+    let is_ascii = text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    is_ascii && !labels.any(|label| label.eq_ignore_ascii_case(text))
+}
+
+/// Whether a server may read a text that is no label as a number.
+pub(crate) fn may_be_number(text: &str) -> bool {
+    text.starts_with(|first: char| " +-0123456789".contains(first))
 }
 
 #[cfg(test)]

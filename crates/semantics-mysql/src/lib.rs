@@ -30,6 +30,7 @@ mod datetime;
 mod label;
 mod names;
 mod number;
+mod set;
 mod time;
 mod year;
 
@@ -176,6 +177,7 @@ pub fn stored_under(
         }
         LogicalType::SignedTime(digits) => time::time(text_of(given, logical)?, digits, fractions),
         LogicalType::Enum(own) => label::stored(given, own),
+        LogicalType::Set(own) => set::stored(given, own),
         LogicalType::TimestampTz(Some(digits)) => {
             let value = datetime::datetime(text_of(given, logical)?, digits, fractions)?;
             match datetime::is_timestamp(&value) {
@@ -229,6 +231,7 @@ pub fn matched(given: Given<'_>, logical: LogicalType) -> Result<Option<Value>, 
             stored(given, logical).map(Some)
         }
         LogicalType::Enum(own) => label::matched(given, own),
+        LogicalType::Set(own) => set::matched(given, own).map(Some),
         LogicalType::TimestampTz(Some(_)) => {
             let value = bound(given, logical)?;
             Ok(datetime::is_timestamp(&value).then_some(value))
@@ -312,6 +315,9 @@ pub fn text(value: &Value, logical: LogicalType) -> Result<Vec<u8>, ValueError> 
             Some(label) => label.clone_into(&mut out),
             None => return Err(not_understood(logical)),
         },
+        (Value::Unsigned(bits), LogicalType::Set(own)) => {
+            out = own.text_of(*bits).ok_or_else(|| not_understood(logical))?;
+        }
         // Of another range if the rule was changed, and none of the type then.
         (Value::Integer(number), logical)
             if logical.is_whole() && integer_range(logical).contains(number) =>

@@ -30,6 +30,7 @@ pub fn name_of_type(logical: LogicalType) -> Option<String> {
         LogicalType::Bytes => "blob".to_owned(),
         LogicalType::Date => "date".to_owned(),
         LogicalType::Enum(own) => own.to_string(),
+        LogicalType::Set(own) => own.to_string(),
         LogicalType::SignedTime(0) => "time".to_owned(),
         LogicalType::SignedTime(digits) => format!("time({digits})"),
         LogicalType::Timestamp(Some(0)) => "datetime".to_owned(),

@@ -160,9 +160,10 @@ fn convert(
         | LogicalType::Bytes
         | LogicalType::Uuid
         | LogicalType::Json => by_text(value, from, to, context, kind),
-        LogicalType::Whole(_) | LogicalType::SignedTime(_) | LogicalType::Enum(_) => {
-            Err(no_cast(from, to, kind))
-        }
+        LogicalType::Whole(_)
+        | LogicalType::SignedTime(_)
+        | LogicalType::Enum(_)
+        | LogicalType::Set(_) => Err(no_cast(from, to, kind)),
         LogicalType::Opaque(opaque) => to_opaque(value, from, opaque, context, kind),
     }
 }

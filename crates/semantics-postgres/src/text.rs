@@ -74,6 +74,7 @@ impl ValueText for Value {
             LogicalType::Whole(whole) => Err(ValueError::syntax(whole.name())),
             LogicalType::SignedTime(_) => Err(ValueError::syntax("time signed")),
             LogicalType::Enum(_) => Err(ValueError::syntax("enum")),
+            LogicalType::Set(_) => Err(ValueError::syntax("set")),
             LogicalType::Opaque(opaque) => context.opaque.read_text(opaque, text).map(Self::Opaque),
         }
     }

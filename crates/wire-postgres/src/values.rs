@@ -72,7 +72,10 @@ pub fn oid(logical: LogicalType) -> u32 {
         LogicalType::Uuid => 2950,
         LogicalType::Opaque(opaque) => opaque.oid(),
         // PostgreSQL has none: no rule before it has such a type.
-        LogicalType::Whole(_) | LogicalType::SignedTime(_) | LogicalType::Enum(_) => 0,
+        LogicalType::Whole(_)
+        | LogicalType::SignedTime(_)
+        | LogicalType::Enum(_)
+        | LogicalType::Set(_) => 0,
     }
 }
 
@@ -122,6 +125,7 @@ pub fn size(logical: LogicalType) -> i16 {
         | LogicalType::Time(_)
         | LogicalType::SignedTime(_)
         | LogicalType::Enum(_)
+        | LogicalType::Set(_)
         | LogicalType::Timestamp(_)
         | LogicalType::TimestampTz(_) => 8,
         LogicalType::Uuid => 16,
@@ -223,7 +227,10 @@ pub fn read(
             Value::timestamp(i64::from_be_bytes(fixed(bytes)?))?
         }
         LogicalType::Uuid => Value::Uuid(fixed(bytes)?),
-        LogicalType::Whole(_) | LogicalType::SignedTime(_) | LogicalType::Enum(_) => {
+        LogicalType::Whole(_)
+        | LogicalType::SignedTime(_)
+        | LogicalType::Enum(_)
+        | LogicalType::Set(_) => {
             return Err(other_type());
         }
         LogicalType::Opaque(opaque) => Value::Opaque(context.opaque.read_binary(opaque, bytes)?),

@@ -105,6 +105,9 @@ impl Outcome {
                     (Value::Integer(number), LogicalType::Enum(own)) => {
                         own.label_of(*number).expect("a label").to_owned()
                     }
+                    (Value::Unsigned(bits), LogicalType::Set(own)) => {
+                        own.text_of(*bits).expect("labels")
+                    }
                     (value, _) => value.to_text(logical, &TextContext::default()),
                 },
             },
@@ -129,6 +132,7 @@ pub fn value(text: &str, logical: LogicalType) -> Value {
         }
         LogicalType::Whole(_) => Value::Integer(text.parse().expect("digits")),
         LogicalType::Enum(own) => Value::Integer(own.number_of(text).expect("a label")),
+        LogicalType::Set(own) => Value::Unsigned(own.value_of(text).expect("labels")),
         // Its microseconds.
         LogicalType::SignedTime(_) => Value::Time(text.parse().expect("digits")),
         _ => Value::from_text(text, logical, &TextContext::default()).expect("a value"),

@@ -27,6 +27,7 @@ mod refusals;
 mod rounded;
 mod sent_by_drivers;
 mod sessions;
+mod sets;
 mod shapes;
 mod shown;
 mod sizes;

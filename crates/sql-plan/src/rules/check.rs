@@ -205,6 +205,7 @@ fn check_mode(rule: &ColumnRule) -> Result<(), String> {
             | LogicalType::Char(_)
             | LogicalType::Bytes
             | LogicalType::Enum(_)
+            | LogicalType::Set(_)
             | LogicalType::Uuid
             | LogicalType::Json => Err(format!(
                 "{logical} has no mode \"order\": use \"equality\" or \"random\"; the proxy sorts \
@@ -267,6 +268,7 @@ fn bits_of(logical: LogicalType) -> Option<u8> {
         | LogicalType::Time(_)
         | LogicalType::SignedTime(_)
         | LogicalType::Enum(_)
+        | LogicalType::Set(_)
         | LogicalType::Timestamp(_)
         | LogicalType::TimestampTz(_)
         | LogicalType::Uuid

@@ -1,6 +1,6 @@
 //! Checks of what sealed values tell by how many there are, and by their lengths.
 
-use column_value::{EnumType, LogicalType, Pad, WholeType};
+use column_value::{LogicalType, Pad, WholeType};
 
 use super::{ColumnRule, Mode};
 
@@ -10,12 +10,11 @@ const SMALL_DIGITS_MAX: u16 = 3;
 const SMALL_CHARACTERS_MAX: u32 = 2;
 /// Bits of a number with 256 values or fewer, which an attacker can count.
 const SMALL_BITS_MAX: u8 = 8;
+
 /// Values of one size have nothing to hide in their length.
 pub(super) fn check_pad(rule: &ColumnRule) -> Result<(), String> {
-    if let LogicalType::Enum(own) = rule.logical
-        && rule.group.is_none()
-    {
-        return check_pad_of(own, rule.pad.unwrap_or_default());
+    if rule.logical.is_of_labels() && rule.group.is_none() {
+        return check_pad_of(rule.logical, rule.pad.unwrap_or_default());
     }
     // In a group, it is the value of all members that is padded.
     let has_length = rule.logical.has_length() || rule.group.is_some();
@@ -28,16 +27,21 @@ pub(super) fn check_pad(rule: &ColumnRule) -> Result<(), String> {
     }
 }
 
-/// Labels of unlike lengths would tell which one a value has.
-fn check_pad_of(own: EnumType, pad: Pad) -> Result<(), String> {
-    let size = |label: &str| pad.padded(label.len() as u64);
-    let longest = pad.padded(own.size_max() as u64);
-    match own.labels().all(|label| size(label) == longest) {
+/// Labels of unlike lengths would tell which ones a value has.
+fn check_pad_of(logical: LogicalType, pad: Pad) -> Result<(), String> {
+    let longest = logical.labels_size_max().unwrap_or(0);
+    let shortest = match logical {
+        LogicalType::Enum(own) => own.labels().map(str::len).min().unwrap_or(0),
+        // The set without any.
+        _ => 0,
+    };
+    // A value between them has a size between theirs.
+    match pad.padded(shortest as u64) == pad.padded(longest as u64) {
         true => Ok(()),
         false => Err(format!(
-            "labels of {own} have sealed values of several sizes, by which they are told apart: \
-             write pad = {}",
-            Pad::holding(own.size_max()).unwrap_or_default()
+            "labels of {logical} have sealed values of several sizes, by which they are told \
+             apart: write pad = {}",
+            Pad::holding(longest).unwrap_or_default()
         )),
     }
 }
@@ -47,6 +51,7 @@ pub fn few_values(logical: LogicalType, bits: Option<u8>) -> Option<&'static str
     match logical {
         LogicalType::Boolean => Some("boolean has two values"),
         LogicalType::Enum(_) => Some("an enumeration has few values"),
+        LogicalType::Set(_) => Some("a set of labels has few values"),
         LogicalType::Char(length) | LogicalType::Varchar(Some(length))
             if length <= SMALL_CHARACTERS_MAX =>
         {

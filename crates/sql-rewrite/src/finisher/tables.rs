@@ -209,8 +209,8 @@ fn used(
     indices.map(|(index, _)| index).collect()
 }
 
-/// Refuses `MIN` and `MAX` beside an enumeration that a key of the server has: by that, the server
-/// finds the first label of the list, and else the first by its letters.
+/// Refuses `MIN` and `MAX` beside an enumeration or a set that a key of the server has: by that,
+/// the server finds the first value in the order of the list, and else the first by its letters.
 fn check_labels(
     scanned: &Scanned,
     (table, columns): (&Table, &[usize]),
@@ -221,7 +221,7 @@ fn check_labels(
         .any(|own| scanned.names.contains(*own));
     let is_label = |index: usize| {
         let id = table.columns[index].protected;
-        id.is_some_and(|id| matches!(schema.column(id).logical, LogicalType::Enum(_)))
+        id.is_some_and(|id| schema.column(id).logical.is_of_labels())
     };
     let keys = schema.catalogue.finisher.declared_keys.get(&table.oid);
     let mut parts = keys.into_iter().flatten().flat_map(|key| &key.columns);
@@ -229,7 +229,7 @@ fn check_labels(
     match found.filter(|_| has_call) {
         None => Ok(()),
         Some((index, _)) => Err(unsupported(&format!(
-            "MIN or MAX beside {}.{}, an enumeration that a key has,",
+            "MIN or MAX beside {}.{}, whose labels a key has,",
             table.name, table.columns[*index].name
         ))
         .with_hint("Use ORDER BY with LIMIT 1, or two queries.")),

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use column_value::{EnumType, LogicalType, Pad, WholeType};
+use column_value::{EnumType, LogicalType, Pad, SetType, WholeType};
 use sql_plan::{Mode, Rules, RulesError, few_values};
 
 use super::{Candidate, Place, Proposal, Suggestion, TableProposal, Wishes, domains, rule};
@@ -113,6 +113,9 @@ fn logical_of(type_name: &str) -> Option<LogicalType> {
     if let Some(own) = EnumType::read(type_name) {
         return Some(LogicalType::Enum(own));
     }
+    if let Some(own) = SetType::read(type_name) {
+        return Some(LogicalType::Set(own));
+    }
     let name = type_name.to_ascii_lowercase();
     let (word, limits, behind) = match name.split_once('(') {
         Some((word, rest)) => {
@@ -161,10 +164,7 @@ fn logical_of(type_name: &str) -> Option<LogicalType> {
 
 /// How far values are padded for all to have one size, if the usual step does not do that.
 fn pad_of(logical: LogicalType) -> Option<Pad> {
-    let LogicalType::Enum(own) = logical else {
-        return None;
-    };
-    let pad = Pad::holding(own.size_max())?;
+    let pad = Pad::holding(logical.labels_size_max()?)?;
     (pad != Pad::DEFAULT).then_some(pad)
 }
 

@@ -310,6 +310,11 @@ fn form(logical: LogicalType, results: Results) -> Form {
         flags,
         decimals: 0,
     };
+    let labels = |letters: usize, flags| {
+        let letters = u32::try_from(letters).unwrap_or(u32::MAX);
+        let length = letters.saturating_mul(results.letter_size());
+        text(FieldType::STRING, length, flags)
+    };
     match logical {
         LogicalType::SmallInt => number(FieldType::SHORT, 6),
         LogicalType::Integer => number(FieldType::LONG, 11),
@@ -333,11 +338,8 @@ fn form(logical: LogicalType, results: Results) -> Form {
             text(FieldType::VAR_STRING, letters * results.letter_size(), 0)
         }
         LogicalType::Char(letters) => text(FieldType::STRING, letters * results.letter_size(), 0),
-        LogicalType::Enum(own) => {
-            let letters = u32::try_from(own.size_max()).unwrap_or(u32::MAX);
-            let length = letters.saturating_mul(results.letter_size());
-            text(FieldType::STRING, length, flag::ENUM)
-        }
+        LogicalType::Enum(own) => labels(own.size_max(), flag::ENUM),
+        LogicalType::Set(own) => labels(own.size_max(), flag::SET),
         LogicalType::Real => float_form(FieldType::FLOAT, 12),
         LogicalType::Double => float_form(FieldType::DOUBLE, 22),
         LogicalType::Text => {

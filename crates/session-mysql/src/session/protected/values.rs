@@ -139,7 +139,7 @@ impl Opened {
                 12 | 16 => WireValue::Short(*number as u16),
                 _ => WireValue::Long(*number as u32),
             },
-            (Value::Unsigned(number), _) => WireValue::LongLong(*number),
+            (Value::Unsigned(number), LogicalType::Whole(_)) => WireValue::LongLong(*number),
             (Value::Float(number), LogicalType::Real) => WireValue::Float(*number as f32),
             (Value::Float(number), LogicalType::Double) => WireValue::Double(*number),
             (Value::Date(day), _) => WireValue::DateTime(date(i64::from(*day))),

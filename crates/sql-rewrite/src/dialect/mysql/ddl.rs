@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use column_value::{Collation, EnumType, LogicalType, WholeType};
+use column_value::{Collation, EnumType, LogicalType, SetType, WholeType};
 use sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
 use sqlparser::ast::{
     CharacterLength, ColumnDef, ColumnOption, CreateTable, CreateTableOptions, DataType,
@@ -517,6 +517,10 @@ fn logical(declared: &DataType) -> Option<LogicalType> {
                 EnumMember::NamedValue(..) => None,
             });
             LogicalType::Enum(EnumType::of_labels(&labels.collect::<Option<Vec<_>>>()?)?)
+        }
+        DataType::Set(labels) => {
+            let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+            LogicalType::Set(SetType::of_labels(&labels)?)
         }
         DataType::Text | DataType::LongText => LogicalType::Text,
         DataType::Blob(None) | DataType::LongBlob => LogicalType::Bytes,

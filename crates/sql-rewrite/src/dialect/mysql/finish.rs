@@ -200,7 +200,9 @@ fn check_ordered(column: ColumnId, analysis: &Analysis, what: &str) -> Result<()
         LogicalType::Real => what == "ORDER BY",
         // MariaDB shows the year 0000 as 0 there. Labels are sorted by their numbers, and the least
         // is found by its letters where no key has the column.
-        LogicalType::Whole(WholeType::Year) | LogicalType::Enum(_) => what == "ORDER BY",
+        LogicalType::Whole(WholeType::Year) | LogicalType::Enum(_) | LogicalType::Set(_) => {
+            what == "ORDER BY"
+        }
         _ => true,
     };
     match is_known {

@@ -256,11 +256,11 @@ fn declared(
         LogicalType::Char(_)
         | LogicalType::Varchar(_)
         | LogicalType::Text
-        | LogicalType::Enum(_) => {
+        | LogicalType::Enum(_)
+        | LogicalType::Set(_) => {
             let letters = match logical {
                 LogicalType::Char(letters) | LogicalType::Varchar(Some(letters)) => Some(letters),
-                LogicalType::Enum(own) => u32::try_from(own.size_max()).ok(),
-                _ => None,
+                logical => logical.labels_size_max().map(|own| own as u32),
             };
             let bytes = letter_size(collation);
             let size = letters.map_or(text_size, |letters| u64::from(letters) * bytes);

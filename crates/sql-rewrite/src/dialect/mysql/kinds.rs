@@ -130,6 +130,9 @@ fn other_kind(column: &ProtectedColumn) -> Refusal {
         }
         LogicalType::Varchar(_) | LogicalType::Text | LogicalType::Bytes => "a text",
         LogicalType::Enum(_) => "one of its labels as a text, in the letters of its rule",
+        LogicalType::Set(_) => {
+            "labels with commas between them as a text, in the letters and the order of its rule"
+        }
         LogicalType::Whole(WholeType::Year) => "a year of four digits",
         _ => "a number in digits",
     };

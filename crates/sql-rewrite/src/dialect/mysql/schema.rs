@@ -60,13 +60,14 @@ const VARBINARY_MAX: u64 = 32 * 1024;
 const UNKNOWN_TYPE: &str = "has a type that is not supported before MySQL yet: those are tinyint, \
                             tinyint(1) (BOOLEAN there), smallint, mediumint, integer and bigint, \
                             also unsigned, year, numeric(p,s) up to 65 digits, real (FLOAT there), \
-                            double precision, char(n), varchar(n), text, enum('a','b'), bytea \
-                            (BLOB there), date, time(n) signed (TIME(n) there), timestamp(n) \
-                            (DATETIME(n) there) and timestamptz(n) (TIMESTAMP(n) there)";
+                            double precision, char(n), varchar(n), text, enum('a','b'), \
+                            set('a','b'), bytea (BLOB there), date, time(n) signed (TIME(n) \
+                            there), timestamp(n) (DATETIME(n) there) and timestamptz(n) \
+                            (TIMESTAMP(n) there)";
 
-/// What is wrong with a table that has an enumeration.
-const OTHER_LABELS: &str = "is an enumeration in a table whose default collation may take unlike \
-                            letters of ASCII for equal: let that be utf8mb4_general_ci, \
+/// What is wrong with a table that has an enumeration or a set.
+const OTHER_LABELS: &str = "has labels in a table whose default collation may take unlike letters \
+                            of ASCII for equal: let that be utf8mb4_general_ci, \
                             utf8mb4_0900_ai_ci or utf8mb4_bin";
 
 /// Whether the proxy sorts a type as these servers do.
@@ -514,7 +515,7 @@ impl Builder {
     fn fits_labels(&self, name: &Name, logical: LogicalType) -> bool {
         let collation = self.schema.catalogue.collations.get(name);
         let is_known = |own: &String| own.is_empty() || labels::is_known(own);
-        !matches!(logical, LogicalType::Enum(_)) || collation.is_none_or(is_known)
+        !logical.is_of_labels() || collation.is_none_or(is_known)
     }
 
     /// Why a table cannot have its rule.

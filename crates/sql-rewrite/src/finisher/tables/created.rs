@@ -193,6 +193,7 @@ fn default_of(rule: &crate::ProtectedColumn) -> String {
     match (&rule.default, rule.logical) {
         (None, _) => String::new(),
         (Some(Literal::TransactionTime), _) => format!(" DEFAULT CURRENT_TIMESTAMP({digits})"),
+        (Some(_), LogicalType::Set(_)) => " DEFAULT ''".to_owned(),
         (Some(_), logical) if logical.is_text() => " DEFAULT ''".to_owned(),
         (Some(_), LogicalType::Enum(own)) => {
             let label = own.labels().next().unwrap_or_default();

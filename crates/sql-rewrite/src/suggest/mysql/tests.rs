@@ -30,6 +30,8 @@ fn types_of_the_server_are_those_of_rules() {
         ("timestamp(3)", Some(LogicalType::TimestampTz(Some(3)))),
         ("enum('b','A')", "enum('b','A')".parse().ok()),
         ("enum('ä')", None),
+        ("set('b','A')", "set('b','A')".parse().ok()),
+        ("set('a''b')", None),
         ("time(3)", Some(LogicalType::SignedTime(3))),
         ("float(7,2)", None),
         ("varbinary(8)", None),

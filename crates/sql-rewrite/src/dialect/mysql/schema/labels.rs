@@ -1,4 +1,4 @@
-//! Collations of tables with enumerations.
+//! Collations of tables with enumerations and sets.
 
 /// Those under which printable letters of ASCII are equal to none but themselves, and to the same
 /// in the other case. In languages of some others `i` is `y`, or two letters are one.
