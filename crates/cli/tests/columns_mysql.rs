@@ -146,8 +146,9 @@ const PLAIN: &str = "CREATE DATABASE old;\n\
     DECIMAL(10,2) DEFAULT 0, part FLOAT, seen TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP, city \
     VARCHAR(9) NOT NULL DEFAULT 'it''s', moved DATETIME DEFAULT CURRENT_TIMESTAMP ON UPDATE \
     CURRENT_TIMESTAMP, made YEAR DEFAULT 1999, took TIME(3), way ENUM('by air and by \
-    sea','Road') DEFAULT 'Road', tags SET('x'), twice BIGINT AS (number * 2), age \
-    INT, UNIQUE KEY (code), KEY by_mail (mail), KEY (born)) DEFAULT CHARSET utf8mb4;\n\
+    sea','Road') DEFAULT 'Road', tags SET('x'), fresh BIT(1) DEFAULT b'1', twice \
+    BIGINT AS (number * 2), age INT, UNIQUE KEY (code), KEY by_mail (mail), KEY (born)) DEFAULT \
+    CHARSET utf8mb4;\n\
     CREATE TABLE old.card (pan BIGINT PRIMARY KEY, person INT, note TEXT, KEY (note(5)), FOREIGN \
     KEY (person) REFERENCES old.person (id));\n\
     CREATE TABLE old.use_of (pan BIGINT, at DATETIME(3), FOREIGN KEY uses_card (pan) REFERENCES \
@@ -182,6 +183,7 @@ fn rules_are_proposed_for_tables_in_clear() {
             "kind = { type = \"enum('a')\" }",
             "way = { type = \"enum('by air and by sea','Road')\", pad = 32, default = \"'Road'\" }",
             "tags = { type = \"set('x')\" }",
+            "fresh = { type = \"bit(1) unsigned\", default = \"b'1'\" }",
             "paid = { type = \"numeric(10,2)\"",
             "0.00",
             "part = { type = \"real\" }",

@@ -189,6 +189,8 @@ fn of_mysql() -> anyhow::Result<()> {
             "equality",
             "new",
         ),
+        ("random_bits_open", "bit(3) unsigned", "random", "5"),
+        ("equality_bits_open", "bit(1) unsigned", "equality", "1"),
         (
             "random_labels_open",
             "set('new','paid','a')",

@@ -39,6 +39,8 @@ pub(crate) enum Class {
     Label,
     /// `SET` of MySQL: a value has a bit for each of its labels, and is sealed as these
     Labels,
+    /// `BIT` of MySQL
+    Bits,
 }
 
 impl Class {
@@ -59,6 +61,7 @@ impl Class {
             LogicalType::SignedTime(_) => Self::SignedTime,
             LogicalType::Enum(_) => Self::Label,
             LogicalType::Set(_) => Self::Labels,
+            LogicalType::Bits(_) => Self::Bits,
             LogicalType::Timestamp(_) => Self::Timestamp,
             LogicalType::TimestampTz(_) => Self::TimestampTz,
             LogicalType::Uuid => Self::Uuid,
@@ -87,6 +90,7 @@ impl Class {
             Self::SignedTime => 15,
             Self::Label => 16,
             Self::Labels => 17,
+            Self::Bits => 18,
         }
     }
 
@@ -115,7 +119,7 @@ pub(crate) fn encode(
             let size = if exact { whole_size(logical) } else { 8 };
             out.extend(&number.to_be_bytes()[8 - size..]);
         }
-        (Class::Unsigned, Value::Unsigned(number)) => out.extend(number.to_be_bytes()),
+        (Class::Unsigned | Class::Bits, Value::Unsigned(own)) => out.extend(own.to_be_bytes()),
         (Class::Float, Value::Float(number)) => {
             let number = if exact { *number } else { plain_float(*number) };
             match logical {
@@ -305,7 +309,9 @@ pub(crate) fn decode(bytes: &[u8], logical: LogicalType) -> Option<Value> {
             _ => return None,
         },
         Class::Integer => Value::Integer(decode_integer(bytes)?),
-        Class::Unsigned => Value::Unsigned(u64::from_be_bytes(bytes.try_into().ok()?)),
+        Class::Unsigned | Class::Bits => {
+            Value::Unsigned(u64::from_be_bytes(bytes.try_into().ok()?))
+        }
         Class::Float => Value::Float(decode_float(bytes)?),
         Class::Numeric => decode_numeric(bytes, logical)?,
         Class::Text | Class::Bytes | Class::Json | Class::Opaque | Class::Label | Class::Labels => {

@@ -297,6 +297,7 @@ fn fixed_size(logical: LogicalType) -> Option<usize> {
         | LogicalType::Double
         | LogicalType::Time(_)
         | LogicalType::SignedTime(_)
+        | LogicalType::Bits(_)
         | LogicalType::Timestamp(_)
         | LogicalType::TimestampTz(_) => 8,
         LogicalType::Uuid => 16,

@@ -140,6 +140,7 @@ impl Layout {
             Class::Boolean
                 | Class::Integer
                 | Class::Unsigned
+                | Class::Bits
                 | Class::Float
                 | Class::Date
                 | Class::Time
@@ -175,7 +176,7 @@ impl Layout {
         match Class::of(self.logical) {
             Class::Boolean => 1,
             Class::Integer if is_exact => whole_size(self.logical) as u64,
-            Class::Integer | Class::Unsigned => 8,
+            Class::Integer | Class::Unsigned | Class::Bits => 8,
             Class::Float if is_exact && self.logical == LogicalType::Real => 4,
             Class::Float
             | Class::Time

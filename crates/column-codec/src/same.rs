@@ -71,7 +71,7 @@ pub(crate) fn among(value: &Value, logical: LogicalType) -> Result<Same<'_>, Unf
         })),
         (Class::Boolean, Value::Boolean(_))
         | (Class::Integer | Class::Label, Value::Integer(_))
-        | (Class::Unsigned | Class::Labels, Value::Unsigned(_))
+        | (Class::Unsigned | Class::Labels | Class::Bits, Value::Unsigned(_))
         | (Class::Numeric, Value::Numeric(_) | Value::NumericSpecial(_))
         | (Class::Text | Class::Json, Value::Text(_))
         | (Class::Bytes, Value::Bytes(_))

@@ -29,6 +29,8 @@ pub enum LogicalType {
     Enum(EnumType),
     /// `SET` of MySQL and MariaDB: any of its labels
     Set(SetType),
+    /// `BIT` of MySQL and MariaDB: a number without a sign, of so many bits up to 64
+    Bits(u8),
     /// `real`, IEEE 754 binary32
     Real,
     /// `double precision`, IEEE 754 binary64
@@ -67,8 +69,9 @@ pub enum LogicalType {
      timestamp(p), timestamptz(p), uuid, json, jsonb, interval, inet, cidr, macaddr, \
      macaddr8, timetz, bit(n), varbit(n), ranges, geometric types, tsvector, hstore, citext, \
      enum name, and arrays of them; before MySQL and MariaDB also tinyint, tinyint(1), mediumint, \
-     whole numbers with unsigned, as int unsigned, year, time(p) signed, and enum('a','b') and \
-     set('a','b') with labels of ASCII, unlike without regard to case, those of set without commas"
+     whole numbers with unsigned, as int unsigned, year, bit(n) unsigned, time(p) signed, and \
+     enum('a','b') and set('a','b') with labels of ASCII, unlike without regard to case, those of \
+     set without commas"
 )]
 pub struct TypeNameError {
     name: String,
@@ -135,6 +138,8 @@ impl LogicalType {
             ("date", []) => Self::Date,
             ("time" | "time without time zone", limits) => Self::Time(digits(limits)?),
             ("time signed", limits) => Self::SignedTime(digits(limits)?.unwrap_or(0)),
+            ("bit unsigned", []) => Self::Bits(1),
+            ("bit unsigned", [bits @ 1..=64]) => Self::Bits(*bits as u8),
             ("timestamp" | "timestamp without time zone", limits) => {
                 Self::Timestamp(digits(limits)?)
             }
@@ -227,7 +232,7 @@ impl LogicalType {
 
     /// Whether it is a type that only MySQL and MariaDB have.
     pub fn is_of_mysql(self) -> bool {
-        self.is_of_labels() || matches!(self, Self::Whole(_) | Self::SignedTime(_))
+        self.is_of_labels() || matches!(self, Self::Whole(_) | Self::SignedTime(_) | Self::Bits(_))
     }
 }
 
@@ -301,6 +306,7 @@ impl fmt::Display for LogicalType {
             Self::Varchar(Some(length)) => return write!(f, "character varying({length})"),
             Self::Char(length) => return write!(f, "character({length})"),
             Self::SignedTime(digits) => return write!(f, "time({digits}) signed"),
+            Self::Bits(bits) => return write!(f, "bit({bits}) unsigned"),
             Self::Time(Some(digits)) => return write!(f, "time({digits}) without time zone"),
             Self::Timestamp(Some(digits)) => {
                 return write!(f, "timestamp({digits}) without time zone");
@@ -376,6 +382,7 @@ mod tests {
             "time(3) signed",
             "enum('new','Paid')",
             "set('new','Paid')",
+            "bit(64) unsigned",
         ] {
             let logical: LogicalType = name.parse().expect("a known name");
             assert_eq!(logical.to_string(), name);
@@ -398,6 +405,7 @@ mod tests {
             ("INTEGER UNSIGNED", "int unsigned"),
             ("YEAR(4)", "year"),
             ("time signed", "time(0) signed"),
+            ("BIT UNSIGNED", "bit(1) unsigned"),
             ("ENUM( 'a', 'B' )", "enum('a','B')"),
             ("SET( 'a', 'B' )", "set('a','B')"),
         ] {
@@ -422,6 +430,8 @@ mod tests {
             "interval year",
             "enum('a','A')",
             "set('a,b')",
+            "bit(0) unsigned",
+            "bit(65) unsigned",
             "varchar(0)[]",
             "timestamp(7)[]",
             "char(3)[]",

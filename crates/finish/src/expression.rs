@@ -423,6 +423,7 @@ fn set_type(logical: LogicalType) -> Option<LogicalType> {
         | T::SignedTime(_)
         | T::Enum(_)
         | T::Set(_)
+        | T::Bits(_)
         | T::Real
         | T::Double
         | T::Char(_)

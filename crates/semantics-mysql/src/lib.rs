@@ -4,8 +4,8 @@
 //! A protected column is `VARBINARY` in the server, so the server no longer checks what goes in:
 //! length, scale, range. This crate is the home of those rules, as `semantics-postgres` is for
 //! PostgreSQL. It knows no protocol and no key. `column-value` defines what a value is; of its
-//! types `timestamp(n)` is `DATETIME(n)` here, `time(n) signed` is `TIME(n)`, and `bytea` is
-//! `BLOB`.
+//! types `timestamp(n)` is `DATETIME(n)` here, `time(n) signed` is `TIME(n)`, `bit(n) unsigned` is
+//! `BIT(n)`, and `bytea` is `BLOB`.
 //!
 //! | to | use |
 //! |---|---|
@@ -26,6 +26,7 @@
 
 mod aggregate;
 mod arithmetic;
+mod bits;
 mod datetime;
 mod label;
 mod names;
@@ -178,6 +179,7 @@ pub fn stored_under(
         LogicalType::SignedTime(digits) => time::time(text_of(given, logical)?, digits, fractions),
         LogicalType::Enum(own) => label::stored(given, own),
         LogicalType::Set(own) => set::stored(given, own),
+        LogicalType::Bits(count) => bits::stored(given, count),
         LogicalType::TimestampTz(Some(digits)) => {
             let value = datetime::datetime(text_of(given, logical)?, digits, fractions)?;
             match datetime::is_timestamp(&value) {
@@ -232,6 +234,7 @@ pub fn matched(given: Given<'_>, logical: LogicalType) -> Result<Option<Value>, 
         }
         LogicalType::Enum(own) => label::matched(given, own),
         LogicalType::Set(own) => set::matched(given, own).map(Some),
+        LogicalType::Bits(count) => bits::matched(given, count).map(Some),
         LogicalType::TimestampTz(Some(_)) => {
             let value = bound(given, logical)?;
             Ok(datetime::is_timestamp(&value).then_some(value))
@@ -317,6 +320,9 @@ pub fn text(value: &Value, logical: LogicalType) -> Result<Vec<u8>, ValueError> 
         },
         (Value::Unsigned(bits), LogicalType::Set(own)) => {
             out = own.text_of(*bits).ok_or_else(|| not_understood(logical))?;
+        }
+        (Value::Unsigned(number), LogicalType::Bits(count)) => {
+            return bits::written(*number, count).ok_or_else(|| not_understood(logical));
         }
         // Of another range if the rule was changed, and none of the type then.
         (Value::Integer(number), logical)

@@ -31,6 +31,7 @@ pub fn name_of_type(logical: LogicalType) -> Option<String> {
         LogicalType::Date => "date".to_owned(),
         LogicalType::Enum(own) => own.to_string(),
         LogicalType::Set(own) => own.to_string(),
+        LogicalType::Bits(bits) => format!("bit({bits})"),
         LogicalType::SignedTime(0) => "time".to_owned(),
         LogicalType::SignedTime(digits) => format!("time({digits})"),
         LogicalType::Timestamp(Some(0)) => "datetime".to_owned(),

@@ -54,6 +54,7 @@ pub fn digits_of_double(number: f64, logical: LogicalType, is_stored: bool) -> O
         LogicalType::Numeric(Some((digits, _))) => digits <= EXACT_DIGITS_MAX,
         // As such a number, the greatest is out of range to MySQL.
         LogicalType::Whole(WholeType::Year) => number < 2155.0,
+        LogicalType::Bits(_) => true,
         logical => logical.is_whole(),
     };
     let is_exact = has_own_forms && number.trunc() == number && number.abs() < BELOW;

@@ -163,7 +163,8 @@ fn convert(
         LogicalType::Whole(_)
         | LogicalType::SignedTime(_)
         | LogicalType::Enum(_)
-        | LogicalType::Set(_) => Err(no_cast(from, to, kind)),
+        | LogicalType::Set(_)
+        | LogicalType::Bits(_) => Err(no_cast(from, to, kind)),
         LogicalType::Opaque(opaque) => to_opaque(value, from, opaque, context, kind),
     }
 }

@@ -75,6 +75,7 @@ impl ValueText for Value {
             LogicalType::SignedTime(_) => Err(ValueError::syntax("time signed")),
             LogicalType::Enum(_) => Err(ValueError::syntax("enum")),
             LogicalType::Set(_) => Err(ValueError::syntax("set")),
+            LogicalType::Bits(_) => Err(ValueError::syntax("bit unsigned")),
             LogicalType::Opaque(opaque) => context.opaque.read_text(opaque, text).map(Self::Opaque),
         }
     }

@@ -75,7 +75,8 @@ pub fn oid(logical: LogicalType) -> u32 {
         LogicalType::Whole(_)
         | LogicalType::SignedTime(_)
         | LogicalType::Enum(_)
-        | LogicalType::Set(_) => 0,
+        | LogicalType::Set(_)
+        | LogicalType::Bits(_) => 0,
     }
 }
 
@@ -126,6 +127,7 @@ pub fn size(logical: LogicalType) -> i16 {
         | LogicalType::SignedTime(_)
         | LogicalType::Enum(_)
         | LogicalType::Set(_)
+        | LogicalType::Bits(_)
         | LogicalType::Timestamp(_)
         | LogicalType::TimestampTz(_) => 8,
         LogicalType::Uuid => 16,
@@ -230,7 +232,8 @@ pub fn read(
         LogicalType::Whole(_)
         | LogicalType::SignedTime(_)
         | LogicalType::Enum(_)
-        | LogicalType::Set(_) => {
+        | LogicalType::Set(_)
+        | LogicalType::Bits(_) => {
             return Err(other_type());
         }
         LogicalType::Opaque(opaque) => Value::Opaque(context.opaque.read_binary(opaque, bytes)?),

@@ -133,6 +133,7 @@ pub fn value(text: &str, logical: LogicalType) -> Value {
         LogicalType::Whole(_) => Value::Integer(text.parse().expect("digits")),
         LogicalType::Enum(own) => Value::Integer(own.number_of(text).expect("a label")),
         LogicalType::Set(own) => Value::Unsigned(own.value_of(text).expect("labels")),
+        LogicalType::Bits(_) => Value::Unsigned(text.parse().expect("digits")),
         // Its microseconds.
         LogicalType::SignedTime(_) => Value::Time(text.parse().expect("digits")),
         _ => Value::from_text(text, logical, &TextContext::default()).expect("a value"),

@@ -3,6 +3,7 @@
 
 mod altered;
 mod asked;
+mod bits;
 mod bulk;
 mod by_collation;
 mod by_finisher;

@@ -206,6 +206,7 @@ fn check_mode(rule: &ColumnRule) -> Result<(), String> {
             | LogicalType::Bytes
             | LogicalType::Enum(_)
             | LogicalType::Set(_)
+            | LogicalType::Bits(_)
             | LogicalType::Uuid
             | LogicalType::Json => Err(format!(
                 "{logical} has no mode \"order\": use \"equality\" or \"random\"; the proxy sorts \
@@ -269,6 +270,7 @@ fn bits_of(logical: LogicalType) -> Option<u8> {
         | LogicalType::SignedTime(_)
         | LogicalType::Enum(_)
         | LogicalType::Set(_)
+        | LogicalType::Bits(_)
         | LogicalType::Timestamp(_)
         | LogicalType::TimestampTz(_)
         | LogicalType::Uuid
@@ -443,10 +445,11 @@ pub fn parse_default(text: &str, logical: LogicalType) -> Result<Literal, String
         "current_time" | "localtime" if matches!(logical, LogicalType::Time(_)) => {
             return Ok(Literal::TransactionTime);
         }
-        _ => match unquote(text) {
-            Some(content) => Literal::Text(content),
-            None if is_number(text) => Literal::Number(text.to_owned()),
-            None => {
+        _ => match (unquote(text), bits_of_default(text, logical)) {
+            (Some(content), _) => Literal::Text(content),
+            (None, Some(number)) => Literal::Number(number.to_string()),
+            (None, None) if is_number(text) => Literal::Number(text.to_owned()),
+            (None, None) => {
                 return Err(
                     "the default is neither a number, a text in quotes, TRUE, FALSE, NULL \
                             nor CURRENT_TIMESTAMP, serial or nextval('…'): the proxy computes no \
@@ -528,6 +531,14 @@ fn default_of_time(logical: LogicalType) -> Result<Literal, String> {
             "the default is a time, and the type {logical}: change one of them"
         )),
     }
+}
+
+/// The number of `b'101'`, as MySQL has it. None: it is something else.
+fn bits_of_default(text: &str, logical: LogicalType) -> Option<u64> {
+    let digits = text.strip_prefix(['b', 'B'])?.strip_prefix('\'')?;
+    let digits = digits.strip_suffix('\'')?;
+    let is_known = matches!(logical, LogicalType::Bits(_)) && !digits.starts_with('+');
+    is_known.then(|| u64::from_str_radix(digits, 2).ok())?
 }
 
 /// The content of `'…'` without doubled quotes; None: the text is something else.

@@ -52,6 +52,9 @@ pub fn few_values(logical: LogicalType, bits: Option<u8>) -> Option<&'static str
         LogicalType::Boolean => Some("boolean has two values"),
         LogicalType::Enum(_) => Some("an enumeration has few values"),
         LogicalType::Set(_) => Some("a set of labels has few values"),
+        LogicalType::Bits(bits) if bits <= SMALL_BITS_MAX => {
+            Some("a number of up to 8 bits has few values")
+        }
         LogicalType::Char(length) | LogicalType::Varchar(Some(length))
             if length <= SMALL_CHARACTERS_MAX =>
         {

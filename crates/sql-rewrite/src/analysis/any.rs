@@ -81,7 +81,11 @@ impl Analysis<'_> {
         column: ColumnId,
     ) -> Result<Expr, Refusal> {
         self.demand(column, Mode::Equality, "= ANY")?;
-        let element = Constant { source, cast };
+        let element = Constant {
+            source,
+            cast,
+            number: None,
+        };
         let cast = element.value_cast();
         let source = element.for_column(self.column(column), Purpose::Match)?;
         let noted = match cast {

@@ -1,5 +1,6 @@
 //! Comparisons: which values the server can compare on ciphertext.
 
+use column_value::LogicalType;
 use sqlparser::ast::{Expr, Query};
 use sqlstate::SqlState;
 
@@ -136,6 +137,14 @@ impl Analysis<'_> {
     /// Groups by a column.
     pub fn group(&mut self, column: ColumnId, operation: &str) -> Result<(), Refusal> {
         self.demand(column, Mode::Equality, operation)?;
+        let is_bits = matches!(self.column(column).logical, LogicalType::Bits(_));
+        if is_bits && operation != "COUNT(DISTINCT)" {
+            return Err(refuse(format!(
+                "{operation} of protected column {}, whose bits a server may show as a number",
+                self.title(column)
+            ))
+            .with_hint("Group in the client."));
+        }
         self.note_use([column], Use::Grouped);
         Ok(())
     }

@@ -1,14 +1,16 @@
 //! Constants and parameters of a statement, and whether they fit a column.
 
 use column_value::{
-    ExtensionType, LogicalType, NamedKind, NamedType, OpaqueType, Value as Constantly,
+    ExtensionType, LogicalType, NamedKind, NamedType, OpaqueType, Value as Constantly, WholeType,
 };
 use semantics_postgres::{TextContext, ValueText};
 use sqlparser::ast::{
-    ArrayElemTypeDef, BinaryOperator, CastKind, DataType, Expr, Interval, UnaryOperator, Value,
+    ArrayElemTypeDef, BinaryOperator, CastKind, DataType, Expr, Ident, Interval, UnaryOperator,
+    Value,
 };
 use sqlstate::SqlState;
 
+use crate::dialect::mysql::bytes;
 use crate::{
     Dialect, Literal, ParameterType, ProtectedColumn, Purpose, Refusal, Schema, Source, user_casts,
 };
@@ -19,6 +21,8 @@ use sql_plan::{refuse, unsupported};
 pub(crate) struct Constant {
     pub source: Source,
     pub cast: Option<LogicalType>,
+    /// The number that bytes are beside numbers, to MySQL: `b'101'` and `0x05`.
+    pub number: Option<u64>,
 }
 
 /// `$1` is 0.
@@ -42,8 +46,9 @@ impl Constant {
             Expr::Value(value) => Self::of_value(&value.value)?,
             Expr::UnaryOp { op, expr } => Self::signed(*op, expr)?,
             // As the plain form of MySQL has bytes; PostgreSQL knows no such prefix.
-            Expr::Prefixed { value, .. } => bytes(value).map(|bytes| Self {
-                source: Source::Literal(Literal::Bytes(bytes)),
+            Expr::Prefixed { prefix, value } => bytes_of(prefix, value).map(|own| Self {
+                number: bytes::number(&prefix.value, &own),
+                source: Source::Literal(Literal::Bytes(own)),
                 cast: None,
             }),
             Expr::Cast {
@@ -105,12 +110,14 @@ impl Constant {
                 return Ok(Some(Self {
                     source: Source::Parameter(parameter_number(name)?),
                     cast: None,
+                    number: None,
                 }));
             }
             Value::SingleQuotedByteStringLiteral(bits) => {
                 return Ok(Some(Self {
                     source: Source::Literal(Literal::Text(bits.clone())),
                     cast: Some(LogicalType::Opaque(OpaqueType::BITS)),
+                    number: None,
                 }));
             }
             _ => return Ok(None),
@@ -118,6 +125,7 @@ impl Constant {
         Ok(Some(Self {
             source: Source::Literal(literal),
             cast: None,
+            number: None,
         }))
     }
 
@@ -137,6 +145,7 @@ impl Constant {
         Ok(Some(Self {
             source: Source::Literal(Literal::Number(number)),
             cast: None,
+            number: None,
         }))
     }
 
@@ -173,6 +182,7 @@ impl Constant {
         purpose: Purpose,
     ) -> Result<Source, Refusal> {
         let logical = column.logical;
+        self.read_as_mysql(logical);
         if purpose == Purpose::Store && (logical.is_number() || logical.second_digits().is_some()) {
             // It is rounded to the same digits, and kept to the same range.
             self.cast = self.cast.filter(|cast| *cast != logical);
@@ -198,6 +208,22 @@ impl Constant {
             .with_hint("Cast the constant, or write it in quotes."));
         }
         Ok(self.source)
+    }
+
+    /// Beside what is a truth value to MySQL, TRUE is 1. Bits are a number beside bits.
+    fn read_as_mysql(&mut self, logical: LogicalType) {
+        let is_flag = matches!(
+            logical,
+            LogicalType::Whole(WholeType::Flag) | LogicalType::Bits(_)
+        );
+        let number = match (&self.source, logical) {
+            (Source::Literal(Literal::Boolean(truth)), _) if is_flag => Some(u64::from(*truth)),
+            (Source::Literal(Literal::Bytes(_)), LogicalType::Bits(_)) => self.number,
+            _ => None,
+        };
+        if let Some(number) = number {
+            self.source = Source::Literal(Literal::Number(number.to_string()));
+        }
     }
 
     /// A text that is cast to `timestamp` beside a `timestamptz` is a time of the session's zone,
@@ -305,7 +331,9 @@ impl Constant {
             return false;
         }
         match &self.source {
-            Source::Literal(Literal::Number(_)) => !logical.is_number(),
+            Source::Literal(Literal::Number(_)) => {
+                !logical.is_number() && !matches!(logical, LogicalType::Bits(_))
+            }
             Source::Literal(Literal::Boolean(_)) => logical != LogicalType::Boolean,
             _ => false,
         }
@@ -323,16 +351,15 @@ pub(super) fn as_read(cast: LogicalType) -> LogicalType {
     }
 }
 
-/// The bytes of a hexadecimal constant.
-fn bytes(value: &Expr) -> Option<Vec<u8>> {
+/// The bytes of a constant behind a prefix.
+fn bytes_of(prefix: &Ident, value: &Expr) -> Option<Vec<u8>> {
     let Expr::Value(value) = value else {
         return None;
     };
     let Value::HexStringLiteral(digits) = &value.value else {
         return None;
     };
-    let byte = |start: usize| u8::from_str_radix(digits.get(start..start + 2)?, 16).ok();
-    (0..digits.len()).step_by(2).map(byte).collect()
+    bytes::of_digits(&prefix.value, digits)
 }
 
 /// The text of a constant in quotes, unless it is empty.

@@ -290,6 +290,7 @@ impl Analysis<'_> {
                 let now = Constant {
                     source: crate::Source::Literal(crate::Literal::TransactionTime),
                     cast: None,
+                    number: None,
                 };
                 *value = self.sealed(now, column, Purpose::Store)?;
                 Ok(Some(column))

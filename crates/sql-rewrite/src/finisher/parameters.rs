@@ -67,6 +67,7 @@ pub(super) fn note_casts(part: &impl Visit, analysis: &mut Analysis) -> Result<(
         Ok(Some(Constant {
             source,
             cast: Some(cast),
+            ..
         })) => {
             analysis.parameters.note_type(&source, cast);
             ControlFlow::Continue(())

@@ -249,7 +249,7 @@ fn column(table: &Table, index: usize, schema: &Schema) -> Result<FilledColumn, 
         let logical = schema.column(id).logical;
         let form = match logical {
             logical if logical.has_collation() => FilledForm::Text("utf8mb4".to_owned()),
-            LogicalType::Bytes => FilledForm::Bytes,
+            LogicalType::Bytes | LogicalType::Bits(_) => FilledForm::Bytes,
             LogicalType::Real => FilledForm::Float,
             LogicalType::TimestampTz(_) => FilledForm::Moment,
             _ => FilledForm::Quoted,

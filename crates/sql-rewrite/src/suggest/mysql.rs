@@ -138,6 +138,7 @@ fn logical_of(type_name: &str) -> Option<LogicalType> {
     let logical = match (word, numbers.as_slice()) {
         ("tinyint", [1]) => LogicalType::Whole(WholeType::Flag),
         ("tinyint", _) => LogicalType::Whole(WholeType::Tiny),
+        ("bit", [1..=64]) => LogicalType::Bits(digits?),
         ("year", [] | [4]) => LogicalType::Whole(WholeType::Year),
         ("mediumint", _) => LogicalType::Whole(WholeType::Medium),
         ("smallint", _) => LogicalType::SmallInt,

@@ -69,6 +69,7 @@ pub(super) fn default_of(logical: LogicalType) -> String {
             let scale = limits.map_or(0, |(_, scale)| scale);
             with_digits("0", scale.into())
         }
+        LogicalType::Bits(count) => "\0".repeat(usize::from(count.div_ceil(8))),
         LogicalType::Date => "0000-00-00".to_owned(),
         LogicalType::SignedTime(digits) => with_digits("00:00:00", digits.into()),
         LogicalType::Timestamp(digits) | LogicalType::TimestampTz(digits) => {
@@ -340,6 +341,10 @@ fn form(logical: LogicalType, results: Results) -> Form {
         LogicalType::Char(letters) => text(FieldType::STRING, letters * results.letter_size(), 0),
         LogicalType::Enum(own) => labels(own.size_max(), flag::ENUM),
         LogicalType::Set(own) => labels(own.size_max(), flag::SET),
+        LogicalType::Bits(count) => Form {
+            flags: flag::UNSIGNED,
+            ..number(FieldType::BIT, count.into())
+        },
         LogicalType::Real => float_form(FieldType::FLOAT, 12),
         LogicalType::Double => float_form(FieldType::DOUBLE, 22),
         LogicalType::Text => {

@@ -276,7 +276,7 @@ fn of_text<'t>(
         read.map_err(|_| StatementError::defect("a text of other letters than UTF-8"))
     };
     Ok(match loaded.schema.column(column).logical {
-        LogicalType::Bytes => Given::Bytes(text),
+        LogicalType::Bytes | LogicalType::Bits(_) => Given::Bytes(text),
         LogicalType::SmallInt
         | LogicalType::Integer
         | LogicalType::BigInt
@@ -429,6 +429,11 @@ impl<'a> Bound<'a> {
         }
     }
 
+    /// Whether it is a decimal number, by its digits.
+    fn is_decimal(&self) -> bool {
+        matches!(self.kind.kind, FieldType::DECIMAL | FieldType::NEWDECIMAL)
+    }
+
     /// The whole number that it is; None: it is none.
     pub(super) fn whole(&self) -> Option<i128> {
         self.value.whole(self.kind.is_unsigned)
@@ -472,6 +477,14 @@ fn with_given<T>(
     let mut memory = String::new();
     let given = match bound.value {
         Value::Null => return Ok(None),
+        // A server may read digits, or the bytes of a number.
+        Value::Bytes(_)
+            if purpose != Purpose::Store
+                && matches!(own.logical, LogicalType::Bits(_))
+                && !bound.is_decimal() =>
+        {
+            None
+        }
         Value::Bytes(bytes) => {
             return make(of_bytes(bytes, bound, own, settings)?).map(Some);
         }
@@ -571,13 +584,10 @@ fn of_bytes<'a>(
         || bytes.is_ascii();
     let text = std::str::from_utf8(bytes).ok();
     Ok(match (own.logical, text) {
-        (LogicalType::Bytes, _) if is_unchanged => Given::Bytes(bytes),
-        (LogicalType::Bytes, _) => return Err(other_letters()),
-        (_, Some(digits))
-            if matches!(bound.kind.kind, FieldType::DECIMAL | FieldType::NEWDECIMAL) =>
-        {
-            Given::Number(digits)
-        }
+        (LogicalType::Bits(_), Some(digits)) if bound.is_decimal() => Given::Number(digits),
+        (LogicalType::Bytes | LogicalType::Bits(_), _) if is_unchanged => Given::Bytes(bytes),
+        (LogicalType::Bytes | LogicalType::Bits(_), _) => return Err(other_letters()),
+        (_, Some(digits)) if bound.is_decimal() => Given::Number(digits),
         (_, Some(text)) if settings.client.has(text) && settings.connection.has(text) => {
             Given::Text(text)
         }

@@ -70,9 +70,9 @@ impl Listing {
                             Dialect::MySql(server) => listed_default(own, server),
                             _ => None,
                         }
-                        .or_else(|| default.map(|_| default_of(own.logical)));
+                        .or_else(|| default.map(|_| default_of(own.logical).into_bytes()));
                         packet::write(&mut self.sequence, out, |out| {
-                            shown.write_listed(default.as_deref().map(str::as_bytes), out);
+                            shown.write_listed(default.as_deref(), out);
                         });
                     }
                 }

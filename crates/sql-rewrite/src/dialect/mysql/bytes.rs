@@ -15,18 +15,57 @@ pub(crate) const INTRODUCER: &str = "_binary";
 /// `x'00'` is a text also beside a number, and `0x00` a number there: each is sent as it came.
 pub(super) const BARE_TEXT: &str = "_strongroom_text";
 pub(super) const BARE_NUMBER: &str = "_strongroom_number";
+/// The same of `b'101'` and `0b101`, whose digits are bits.
+pub(super) const BARE_BITS: &str = "_strongroom_bits";
+pub(super) const BARE_BIT_NUMBER: &str = "_strongroom_bit_number";
+
+/// What was around the digits of bare bytes.
+const BARE: [(&str, &str, &str); 4] = [
+    (BARE_TEXT, "X'", "'"),
+    (BARE_NUMBER, "0x", ""),
+    (BARE_BITS, "b'", "'"),
+    (BARE_BIT_NUMBER, "0b", ""),
+];
 
 /// Whether a prefix is that of bytes in the plain form.
 pub(crate) fn is_prefix(prefix: &Ident) -> bool {
-    [INTRODUCER, BARE_TEXT, BARE_NUMBER].contains(&prefix.value.as_str())
+    let own = prefix.value.as_str();
+    own == INTRODUCER || BARE.iter().any(|(bare, ..)| *bare == own)
+}
+
+/// Whether a prefix is that of digits which are bits.
+pub(super) fn has_bits(prefix: &str) -> bool {
+    [BARE_BITS, BARE_BIT_NUMBER].contains(&prefix)
+}
+
+/// The bytes of what stands behind a prefix of the plain form.
+pub(crate) fn of_digits(prefix: &str, digits: &str) -> Option<Vec<u8>> {
+    let (size, radix) = match has_bits(prefix) {
+        true => (8, 2),
+        false => (2, 16),
+    };
+    // Bits fill the first byte from its low end.
+    let missing = digits.len().next_multiple_of(size) - digits.len();
+    let digits = format!("{}{digits}", "0".repeat(missing));
+    let byte = |start: usize| u8::from_str_radix(digits.get(start..start + size)?, radix).ok();
+    (0..digits.len()).step_by(size).map(byte).collect()
+}
+
+/// The number that bytes are beside a number to servers of both products. None: they may be a text
+/// there, or are too many.
+pub(crate) fn number(prefix: &str, bytes: &[u8]) -> Option<u64> {
+    let is_number = prefix == BARE_NUMBER || has_bits(prefix);
+    let fits = is_number && bytes.len() <= size_of::<u64>();
+    fits.then(|| {
+        bytes
+            .iter()
+            .fold(0_u64, |all, byte| all << 8 | u64::from(*byte))
+    })
 }
 
 /// A part of a statement in the plain form, with bare bytes as they came.
 pub(super) fn as_they_came(text: String) -> String {
-    if ![BARE_TEXT, BARE_NUMBER]
-        .iter()
-        .any(|own| text.contains(own))
-    {
+    if !BARE.iter().any(|(bare, ..)| text.contains(bare)) {
         return text;
     }
     // The plain form has no comments, names in backticks, and backslashes that are letters.
@@ -40,17 +79,14 @@ pub(super) fn as_they_came(text: String) -> String {
     while let Some(end) = part_end(text.as_bytes(), at, plain) {
         let behind = text[end..].strip_prefix(" X'");
         let digits = behind.and_then(|behind| behind.split_once('\'').map(|(digits, _)| digits));
-        match (&text[at..end], digits) {
-            (BARE_TEXT, Some(digits)) => {
-                out.push_str(&format!("X'{digits}'"));
+        let bare = BARE.iter().find(|(bare, ..)| *bare == &text[at..end]);
+        match (bare, digits) {
+            (Some((_, before, behind)), Some(digits)) => {
+                out.push_str(&format!("{before}{digits}{behind}"));
                 at = end + digits.len() + 4;
             }
-            (BARE_NUMBER, Some(digits)) => {
-                out.push_str(&format!("0x{digits}"));
-                at = end + digits.len() + 4;
-            }
-            (other, _) => {
-                out.push_str(other);
+            _ => {
+                out.push_str(&text[at..end]);
                 at = end;
             }
         }
@@ -187,6 +223,31 @@ pub(super) fn is_word(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn digits_are_bytes_and_numbers() {
+        for (prefix, digits, bytes, own) in [
+            (BARE_BITS, "101", &[5][..], Some(5)),
+            (BARE_BIT_NUMBER, "100000000", &[1, 0], Some(256)),
+            (BARE_NUMBER, "0102", &[1, 2], Some(258)),
+            (BARE_NUMBER, "ffffffffffffffff", &[0xff; 8], Some(u64::MAX)),
+            (
+                BARE_NUMBER,
+                "00ffffffffffffffff",
+                &[0, 255, 255, 255, 255, 255, 255, 255, 255],
+                None,
+            ),
+            (BARE_TEXT, "01", &[1], None),
+            (INTRODUCER, "01", &[1], None),
+        ] {
+            let found = of_digits(prefix, digits);
+            assert_eq!(found.as_deref(), Some(bytes), "{prefix} {digits}");
+            assert_eq!(number(prefix, bytes), own, "{prefix} {digits}");
+        }
+        assert_eq!(of_digits(BARE_BITS, "12"), None);
+        let plain = "SELECT _strongroom_bits X'010', _strongroom_bit_number X'1'";
+        assert_eq!(as_they_came(plain.to_owned()), "SELECT b'010', 0b1");
+    }
 
     #[test]
     fn texts_of_bytes_become_hexadecimal_and_nothing_else_does() {

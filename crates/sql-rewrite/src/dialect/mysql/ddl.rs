@@ -518,6 +518,7 @@ fn logical(declared: &DataType) -> Option<LogicalType> {
             });
             LogicalType::Enum(EnumType::of_labels(&labels.collect::<Option<Vec<_>>>()?)?)
         }
+        DataType::Bit(count) => LogicalType::Bits(bits(*count)?),
         DataType::Set(labels) => {
             let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
             LogicalType::Set(SetType::of_labels(&labels)?)
@@ -545,6 +546,12 @@ fn logical(declared: &DataType) -> Option<LogicalType> {
         }
         _ => return None,
     })
+}
+
+/// How many bits are declared.
+fn bits(count: Option<u64>) -> Option<u8> {
+    let count = u8::try_from(count.unwrap_or(1)).ok();
+    count.filter(|own| (1..=64).contains(own))
 }
 
 /// Whether a name of a type is that of years, which have four digits.

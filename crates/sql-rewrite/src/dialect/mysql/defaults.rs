@@ -7,6 +7,7 @@ use sql_plan::{Mode, moment_digits, parse_default, refuse};
 use sqlparser::ast::{ColumnDef, ColumnOption, Expr, UnaryOperator};
 
 use super::MySql;
+use crate::analysis::Constant;
 use crate::{ColumnRule, Literal, ProtectedColumn, Refusal};
 
 /// The default of a rule. None: it has none, or NULL.
@@ -155,6 +156,11 @@ fn of_expression(expr: &Expr, logical: LogicalType) -> Result<Option<Literal>, S
         _ => false,
     };
     match (is_written, expr) {
+        (false, Expr::Prefixed { .. }) if matches!(logical, LogicalType::Bits(_)) => {
+            let number = Constant::of(expr).ok().flatten().and_then(|own| own.number);
+            let number = number.ok_or_else(|| "is computed".to_owned())?;
+            read(&number.to_string(), logical)
+        }
         (false, _) => Err("is computed".to_owned()),
         (true, Expr::Value(own)) => match &own.value {
             // Its quotes would be written as the server reads them.
@@ -183,22 +189,37 @@ pub(super) fn shown(rule: &ProtectedColumn, own: MySql) -> Option<Shown> {
                 kind: ShownKind::Moment,
             });
         }
-        literal => {
-            let value = value(literal, rule.logical)?;
-            let text = semantics_mysql::text(&value, rule.logical).ok()?;
-            String::from_utf8(text).ok()?
-        }
+        literal => match (value(literal, rule.logical)?, rule.logical) {
+            (Value::Unsigned(number), LogicalType::Bits(_)) => format!("b'{number:b}'"),
+            _ => String::from_utf8(text(rule)?).ok()?,
+        },
     };
-    let kind = match rule.logical.is_number() {
-        true => ShownKind::Number,
-        false => ShownKind::Text,
+    let kind = match rule.logical {
+        LogicalType::Bits(_) => ShownKind::Bits,
+        logical if logical.is_number() => ShownKind::Number,
+        _ => ShownKind::Text,
     };
     Some(Shown { text, kind })
 }
 
+/// What the server would write for the default of a rule, as for a value. None: it has none, or
+/// NULL, or it is the moment of the statement.
+pub(super) fn text(rule: &ProtectedColumn) -> Option<Vec<u8>> {
+    let value = value(rule.default.as_ref()?, rule.logical)?;
+    semantics_mysql::text(&value, rule.logical).ok()
+}
+
 /// The default of a rule for what `information_schema` shows of a plain column. None: it is an
 /// expression that no rule has.
-pub(super) fn of_server(text: &str, extra: &str, is_mariadb: bool) -> Option<String> {
+pub(super) fn of_server(
+    text: &str,
+    (type_name, extra): (&str, &str),
+    is_mariadb: bool,
+) -> Option<String> {
+    // `b'101'`
+    if type_name.starts_with("bit(") {
+        return Some(text.to_owned()).filter(|own| own.starts_with("b'"));
+    }
     let is_moment = moment_digits(&text.to_ascii_lowercase()).is_some();
     let is_computed = extra.contains("default_generated");
     match (is_mariadb, is_moment) {
@@ -227,6 +248,7 @@ pub(super) struct Shown {
 enum ShownKind {
     Moment,
     Number,
+    Bits,
     Text,
 }
 
@@ -239,7 +261,9 @@ impl Shown {
     /// As `SHOW CREATE TABLE` has it.
     pub fn in_create(&self, own: MySql) -> String {
         match (self.kind, own.is_mariadb) {
-            (ShownKind::Moment, _) | (ShownKind::Number, true) => self.text.clone(),
+            (ShownKind::Moment | ShownKind::Bits, _) | (ShownKind::Number, true) => {
+                self.text.clone()
+            }
             (ShownKind::Number, false) | (ShownKind::Text, _) => self.quoted(own),
         }
     }

@@ -203,6 +203,8 @@ fn check_ordered(column: ColumnId, analysis: &Analysis, what: &str) -> Result<()
         LogicalType::Whole(WholeType::Year) | LogicalType::Enum(_) | LogicalType::Set(_) => {
             what == "ORDER BY"
         }
+        // What servers say of the type differs.
+        LogicalType::Bits(_) => what == "ORDER BY",
         _ => true,
     };
     match is_known {

@@ -7,7 +7,7 @@ mod places;
 
 use std::collections::BTreeSet;
 
-use super::MySql;
+use super::{MySql, bytes};
 use super::lexer::{self, Kind, Lexeme, Reading};
 use crate::{Literal, Refusal, Source};
 use functions::{BEFORE_PARENTHESES, FUNCTIONS, OF_MOMENT, OF_SERVER, OF_ZONE};
@@ -327,10 +327,8 @@ fn has_offsets(found: &[Lexeme]) -> bool {
 
 /// The text that bytes in hexadecimal are. None: they are none.
 pub(crate) fn text_of_bytes(lexeme: &Lexeme) -> Option<String> {
-    let (_, digits) = lexeme.value.split_once('\'')?;
-    let digits = digits.trim_end_matches('\'').as_bytes();
-    let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    let bytes: Option<Vec<u8>> = digits.chunks(2).map(pair).collect();
+    let (prefix, digits) = lexeme.value.split_once(" X'")?;
+    let bytes = bytes::of_digits(prefix, digits.trim_end_matches('\''));
     String::from_utf8(bytes?).ok()
 }
 

@@ -247,6 +247,7 @@ fn declared(
             number("NUMERIC_PRECISION", precision.into());
             number("NUMERIC_SCALE", scale.into());
         }
+        LogicalType::Bits(count) => number("NUMERIC_PRECISION", count.into()),
         LogicalType::Real => number("NUMERIC_PRECISION", 12),
         LogicalType::Double => number("NUMERIC_PRECISION", 22),
         LogicalType::SignedTime(digits) => number("DATETIME_PRECISION", digits.into()),

@@ -78,7 +78,9 @@ fn check_constant(
         }
         Source::Literal(Literal::Number(digits)) => Given::Number(digits),
         Source::Literal(Literal::Text(text)) => Given::Text(text),
-        Source::Literal(Literal::Bytes(bytes)) if column.logical == LogicalType::Bytes => {
+        Source::Literal(Literal::Bytes(bytes))
+            if matches!(column.logical, LogicalType::Bytes | LogicalType::Bits(_)) =>
+        {
             Given::Bytes(bytes)
         }
         _ => return Err(other_kind(column)),
@@ -134,6 +136,7 @@ fn other_kind(column: &ProtectedColumn) -> Refusal {
             "labels with commas between them as a text, in the letters and the order of its rule"
         }
         LogicalType::Whole(WholeType::Year) => "a year of four digits",
+        LogicalType::Bits(_) => "a whole number in digits, or bits like b'101'",
         _ => "a number in digits",
     };
     refuse(format!(

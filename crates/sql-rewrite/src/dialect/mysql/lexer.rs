@@ -79,7 +79,7 @@ pub(crate) enum Kind {
     Name,
     /// A text.
     Text,
-    /// Bytes in hexadecimal: the value is what introduces them, and their digits.
+    /// Bytes in hexadecimal, or bits: the value is what introduces them, and their digits.
     Bytes,
     /// A number.
     Number,
@@ -297,8 +297,10 @@ impl Reader<'_> {
             '"' if self.dialect.ansi_quotes => self.quoted(Kind::Name, '"', is_apart),
             '"' => self.quoted(Kind::Text, '"', is_apart),
             '`' => self.quoted(Kind::Name, '`', is_apart),
-            '0' if self.byte(1) == Some(b'x') => self.bytes(2, "", is_apart),
-            'x' | 'X' if self.byte(1) == Some(b'\'') => self.bytes(2, "'", is_apart),
+            '0' if self.byte(1) == Some(b'x') => self.bytes(bytes::BARE_NUMBER, "", is_apart),
+            '0' if self.byte(1) == Some(b'b') => self.bytes(bytes::BARE_BIT_NUMBER, "", is_apart),
+            'x' | 'X' if self.byte(1) == Some(b'\'') => self.bytes(bytes::BARE_TEXT, "'", is_apart),
+            'b' | 'B' if self.byte(1) == Some(b'\'') => self.bytes(bytes::BARE_BITS, "'", is_apart),
             '0'..='9' => self.number(is_apart),
             '.' if self.byte(1).is_some_and(|next| next.is_ascii_digit())
                 && !self.is_behind_name() =>
@@ -401,36 +403,38 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// `x'00'` and `0x00`, and what introduces them: `_binary`, or nothing.
-    fn bytes(&mut self, start: usize, end: &str, is_apart: bool) -> Result<(), Unread> {
-        let inside = &self.rest()[start..];
-        let size = inside.bytes().take_while(u8::is_ascii_hexdigit).count();
+    /// `x'00'`, `0x00`, `b'101'` and `0b101`, and what introduces them: `_binary`, or nothing.
+    fn bytes(&mut self, bare: &str, end: &str, is_apart: bool) -> Result<(), Unread> {
+        let has_bits = bytes::has_bits(bare);
+        let inside = &self.rest()[2..];
+        let is_digit = |byte: &u8| match has_bits {
+            true => matches!(byte, b'0' | b'1'),
+            false => byte.is_ascii_hexdigit(),
+        };
+        let size = inside.bytes().take_while(is_digit).count();
         let (digits, behind) = inside.split_at(size);
         let is_end = behind.strip_prefix(end).is_some_and(|behind| {
             let next = behind.bytes().next();
             next.is_none_or(|byte| !is_word(byte) && byte != b'.' && byte != b'\'')
         });
-        if !is_end || size % 2 == 1 || (size == 0 && end.is_empty()) {
-            return Err(refused("bytes in hexadecimal of this form"));
+        let is_odd = size % 2 == 1 && !has_bits;
+        if !is_end || is_odd || (size == 0 && (end.is_empty() || has_bits)) {
+            return Err(refused("bytes in hexadecimal, or bits, of this form"));
         }
-        let size = start + size + end.len();
+        let value = format!("{bare} X'{digits}'");
+        let introduced = format!("{} X'{digits}'", bytes::INTRODUCER);
+        let size = 2 + size + end.len();
         let is_introduced = self
             .found
             .last()
             .is_some_and(|own| own.kind == Kind::Word && own.value == bytes::INTRODUCER);
-        if is_introduced && is_apart {
-            let value = format!("{} X'{digits}'", bytes::INTRODUCER);
+        if is_introduced && is_apart && !has_bits {
             let before = self.found.pop();
             let is_apart = before.is_some_and(|own| own.is_apart);
             self.check_is_value(is_apart)?;
-            self.push(Kind::Bytes, size, value, is_apart);
+            self.push(Kind::Bytes, size, introduced, is_apart);
             return Ok(());
         }
-        let bare = match end.is_empty() {
-            true => bytes::BARE_NUMBER,
-            false => bytes::BARE_TEXT,
-        };
-        let value = format!("{bare} X'{digits}'");
         self.check_is_value(is_apart)?;
         self.push(Kind::Bytes, size, value, is_apart);
         Ok(())

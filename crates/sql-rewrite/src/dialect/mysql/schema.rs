@@ -59,11 +59,11 @@ const VARBINARY_MAX: u64 = 32 * 1024;
 /// What is wrong with a rule of another type.
 const UNKNOWN_TYPE: &str = "has a type that is not supported before MySQL yet: those are tinyint, \
                             tinyint(1) (BOOLEAN there), smallint, mediumint, integer and bigint, \
-                            also unsigned, year, numeric(p,s) up to 65 digits, real (FLOAT there), \
-                            double precision, char(n), varchar(n), text, enum('a','b'), \
-                            set('a','b'), bytea (BLOB there), date, time(n) signed (TIME(n) \
-                            there), timestamp(n) (DATETIME(n) there) and timestamptz(n) \
-                            (TIMESTAMP(n) there)";
+                            also unsigned, year, bit(n) unsigned (BIT(n) there), \
+                            numeric(p,s) up to 65 digits, real (FLOAT there), double precision, \
+                            char(n), varchar(n), text, enum('a','b'), set('a','b'), bytea (BLOB \
+                            there), date, time(n) signed (TIME(n) there), timestamp(n) \
+                            (DATETIME(n) there) and timestamptz(n) (TIMESTAMP(n) there)";
 
 /// What is wrong with a table that has an enumeration or a set.
 const OTHER_LABELS: &str = "has labels in a table whose default collation may take unlike letters \
@@ -258,14 +258,15 @@ fn declared(row: &[Option<String>], extra: &str, is_mariadb: bool) -> DeclaredCo
     if extra.contains("auto_increment") {
         tail.push_str(" AUTO_INCREMENT");
     }
+    let default = match truth(row, 5) && !extra.contains("on update") {
+        true => super::defaults::of_server(&text(row, 9), (&type_name, extra), is_mariadb),
+        false => None,
+    };
     DeclaredColumn {
         type_name,
         collation: Some(text(row, 7)).filter(|name| !name.is_empty()),
         tail,
-        default: match truth(row, 5) && !extra.contains("on update") {
-            true => super::defaults::of_server(&text(row, 9), extra, is_mariadb),
-            false => None,
-        },
+        default,
     }
 }
 

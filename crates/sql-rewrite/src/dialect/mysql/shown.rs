@@ -149,9 +149,9 @@ fn shown_whole(whole: WholeType) -> &'static str {
 pub(super) const GENERATED: &str = "DEFAULT_GENERATED";
 
 /// What the definition of a protected column says of its default. None: it has none, or NULL.
-pub fn listed_default(rule: &ProtectedColumn, own: MySql) -> Option<String> {
+pub fn listed_default(rule: &ProtectedColumn, own: MySql) -> Option<Vec<u8>> {
     let shown = defaults::shown(rule, own)?;
-    (!shown.is_moment()).then_some(shown.text)
+    defaults::text(rule).filter(|_| !shown.is_moment())
 }
 
 type Shows<'t> = (Form, Option<&'t str>, &'t str);

@@ -32,6 +32,7 @@ fn types_of_the_server_are_those_of_rules() {
         ("enum('ä')", None),
         ("set('b','A')", "set('b','A')".parse().ok()),
         ("set('a''b')", None),
+        ("bit(9)", Some(LogicalType::Bits(9))),
         ("time(3)", Some(LogicalType::SignedTime(3))),
         ("float(7,2)", None),
         ("varbinary(8)", None),

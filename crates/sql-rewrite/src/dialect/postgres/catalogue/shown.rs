@@ -237,6 +237,7 @@ fn type_number(logical: LogicalType) -> String {
         LogicalType::SignedTime(_) => "time signed",
         LogicalType::Enum(_) => "anyenum",
         LogicalType::Set(_) => "set",
+        LogicalType::Bits(_) => "bit unsigned",
         LogicalType::Opaque(opaque) => &opaque.catalogue_name(),
     };
     format!("'pg_catalog.{name}'::pg_catalog.regtype::pg_catalog.oid")

@@ -114,6 +114,7 @@ fn untyped(parameter: Expr) -> Expr {
         Ok(Some(Constant {
             source: Source::Literal(Literal::Number(digits)),
             cast: None,
+            ..
         })) => Expr::Value(Value::SingleQuotedString(digits).into()),
         _ => parameter,
     }
