@@ -34,5 +34,6 @@ mod shown;
 mod sizes;
 mod times;
 mod types;
+mod ways_in;
 mod years;
 mod zoned;

@@ -14,21 +14,21 @@ use crate::mysql::raw::Raw;
 
 const ROWS: &str = "SELECT id, name, number, whole, paid, city FROM person ORDER BY id";
 
-fn given(value: Value<'_>) -> Item<'_> {
+pub fn given(value: Value<'_>) -> Item<'_> {
     Item::Value(value)
 }
 
-fn whole(number: i64) -> Item<'static> {
+pub fn whole(number: i64) -> Item<'static> {
     Item::Value(Value::LongLong(number as u64))
 }
 
-fn text(text: &str) -> Item<'_> {
+pub fn text(text: &str) -> Item<'_> {
     Item::Value(Value::Bytes(text.as_bytes()))
 }
 
 const NUMBER: FieldType = FieldType::LONGLONG;
 const TEXT: FieldType = FieldType::VAR_STRING;
-const NULL: Item<'static> = Item::Value(Value::Null);
+pub const NULL: Item<'static> = Item::Value(Value::Null);
 
 /// Prepares a text. None: it is refused.
 pub fn prepare(client: &mut Raw, statement: &str) -> Option<u32> {
@@ -79,7 +79,7 @@ pub fn types(kinds: &[FieldType]) -> Vec<ParameterType> {
 }
 
 /// Runs a statement for rows on protected and on plain tables.
-fn both_say(clients: &mut [Raw; 2], statement: &str, kinds: &[FieldType], rows: &[&[Item<'_>]]) {
+pub fn both_say(clients: &mut [Raw; 2], statement: &str, kinds: &[FieldType], rows: &[&[Item<'_>]]) {
     let [ours, theirs] = clients.each_mut().map(|client| {
         let prepared = prepare(client, statement).expect(statement);
         let bulk = Bulk {

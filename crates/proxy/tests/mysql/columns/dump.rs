@@ -20,7 +20,7 @@ fn program(name: &str, port: u16) -> Command {
 }
 
 /// A dump without dates, as that of the database `shop`.
-fn dump(port: u16, database: &str, more: &[&str]) -> String {
+pub fn dump(port: u16, database: &str, more: &[&str]) -> String {
     let mut command = program("mariadb-dump", port);
     command.args(["--skip-dump-date", "--triggers"]).args(more);
     let said = command.arg(database).output().expect("it runs");
@@ -31,7 +31,8 @@ fn dump(port: u16, database: &str, more: &[&str]) -> String {
     text.replace(&format!("database '{database}'"), "database 'shop'")
 }
 
-fn restore(port: u16, database: &str, dump: &str) {
+/// Sends a dump to a database.
+pub fn restore(port: u16, database: &str, dump: &str) {
     let mut command = program("mariadb", port);
     command.arg(database).stdin(Stdio::piped());
     let mut child = command.stderr(Stdio::piped()).spawn().expect("it runs");

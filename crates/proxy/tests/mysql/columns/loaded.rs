@@ -10,13 +10,14 @@ use super::lab::{Lab, both, connect};
 use crate::mysql::setup::{Proxy, Tap, contain};
 
 /// Gives a client this file, whatever its name is.
-fn give(client: &mut Conn, file: &[u8]) {
+pub fn give(client: &mut Conn, file: &[u8]) {
     let file = file.to_vec();
     let handler = LocalInfileHandler::new(move |_, stream| stream.write_all(&file));
     client.set_local_infile_handler(Some(handler));
 }
 
-fn same_file(lab: &mut Lab, statement: &str, file: &[u8]) {
+/// Loads a file into a protected and a plain table, and compares what comes.
+pub fn same_file(lab: &mut Lab, statement: &str, file: &[u8]) {
     give(&mut lab.ours, file);
     give(&mut lab.theirs, file);
     same(lab, statement, vec![]);

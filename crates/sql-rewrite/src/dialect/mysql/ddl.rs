@@ -10,7 +10,7 @@ use sqlparser::ast::{
     ObjectType, SqlOption, Statement, TableConstraint, TimezoneInfo, UnaryOperator,
 };
 
-use super::{MySql, defaults, names, schema::physical_type};
+use super::{MySql, bytes, defaults, names, schema::physical_type};
 use crate::{Effects, Mode, Piece, Plan, ProtectedColumn, Refusal, Schema, Template, Translated};
 use sql_plan::{refuse, unsupported};
 
@@ -336,6 +336,7 @@ fn check_option(option: &ColumnOption, rules: &[&ProtectedColumn]) -> Result<(),
     };
     let is_constant = |value: &Expr| match value {
         Expr::Value(_) => true,
+        Expr::Prefixed { prefix, .. } => bytes::is_prefix(prefix),
         Expr::UnaryOp {
             op: UnaryOperator::Minus,
             expr,
