@@ -54,6 +54,7 @@ pub(crate) fn of_text(text: &str, schema: &Schema, own: MySql) -> Result<Plan, R
         let inserted = inserted.as_ref().filter(|own| own.table.oid == table.oid);
         let columns = used(&scanned, (table, target, inserted), schema);
         check_labels(&scanned, (table, &columns), schema)?;
+        check_bits(&scanned, (table, &columns), schema)?;
         let filled = columns.iter().map(|index| column(table, *index, schema));
         let filled: Vec<FilledColumn> = filled.collect::<Result<_, _>>()?;
         uses_zone |= filled.iter().any(|one| one.form == FilledForm::Moment);
@@ -233,6 +234,40 @@ fn check_labels(
             table.name, table.columns[*index].name
         ))
         .with_hint("Use ORDER BY with LIMIT 1, or two queries.")),
+    }
+}
+
+/// Refuses what groups rows beside bits: MariaDB gives a group without a key the bits of another
+/// one, so the finisher, which has no keys, answers otherwise than the server.
+fn check_bits(
+    scanned: &Scanned,
+    (table, columns): (&Table, &[usize]),
+    schema: &Schema,
+) -> Result<(), Refusal> {
+    const WORDS: [&str; 8] = [
+        "distinct",
+        "distinctrow",
+        "except",
+        "group",
+        "intersect",
+        "over",
+        "union",
+        "with",
+    ];
+    let has_bits = |index: &&usize| {
+        let id = table.columns[**index].protected;
+        id.is_some_and(|id| matches!(schema.column(id).logical, LogicalType::Bits(_)))
+    };
+    let mut words = WORDS.iter().filter(|own| scanned.names.contains(**own));
+    match (columns.iter().find(has_bits), words.next()) {
+        (Some(index), Some(word)) => Err(unsupported(&format!(
+            "{} beside the bits of {}.{}",
+            word.to_ascii_uppercase(),
+            table.name,
+            table.columns[*index].name
+        ))
+        .with_hint("Group in the client.")),
+        _ => Ok(()),
     }
 }
 

@@ -200,8 +200,7 @@ fn bits_are_found() {
             "nine = 5",
             "nine = 0x0102",
             "wide = 18446744073709551615",
-            "wide = 0xffffffffffffffff",
-            "wide = b'1111111111111111111111111111111111111111111111111111111111111111'",
+            "wide = 0x7fffffffffffffff",
             "(flag, nine) IN ((1, 5), (b'1', b'101'))",
             "flag = 1 AND plain = b'10'",
         ] {
@@ -243,6 +242,8 @@ fn other_comparisons_of_bits_are_refused() {
             "flag = b'10'",
             "nine = 100000",
             "flag = x'01'",
+            "wide = 0xffffffffffffffff",
+            "wide = b'1111111111111111111111111111111111111111111111111111111111111111'",
             "flag = _binary'\u{3}'",
             "flag = -1",
             "flag = 1.0",
@@ -324,10 +325,6 @@ fn a_finisher_computes_with_bits() {
             "SELECT id, nine + 0 AS n, HEX(wide) AS h, BIN(nine) AS b FROM at_random ORDER BY id",
             "SELECT id, IF(flag, 'yes', 'no') AS f FROM at_random ORDER BY id",
             "SELECT SUM(flag) AS s, BIT_OR(nine) AS o FROM at_random",
-            "SELECT flag, COUNT(*) AS c FROM at_random GROUP BY flag ORDER BY c, flag",
-            "SELECT flag, COUNT(*) AS c FROM equal GROUP BY flag ORDER BY flag",
-            "SELECT DISTINCT nine FROM at_random ORDER BY nine",
-            "SELECT DISTINCT flag, seen FROM equal ORDER BY flag",
             "SELECT MAX(nine) AS z, MIN(flag) AS a FROM at_random",
             "SELECT id FROM equal WHERE flag < 1 ORDER BY id",
             "SELECT id FROM equal WHERE flag = '1' OR nine = x'05' ORDER BY id",
@@ -339,6 +336,14 @@ fn a_finisher_computes_with_bits() {
             "SELECT * FROM at_random ORDER BY id",
         ] {
             same(&mut lab, text, vec![]);
+        }
+        for text in [
+            "SELECT flag, COUNT(*) AS c FROM at_random GROUP BY flag ORDER BY c, flag",
+            "SELECT flag, COUNT(*) AS c FROM equal GROUP BY flag ORDER BY flag",
+            "SELECT DISTINCT nine FROM at_random ORDER BY nine",
+            "SELECT DISTINCT flag, seen FROM equal ORDER BY flag",
+        ] {
+            assert_refused(&mut lab, text);
         }
     }
 }

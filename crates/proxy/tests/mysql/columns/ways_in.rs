@@ -58,10 +58,6 @@ fn files_are_loaded_into_labels_and_bits() {
             b"1;new;a,b;A;x\n2;Paid;;BC;\n3;\\N;\\N;\\N;\\N\n4;by air;c,c,b;\\0\x01;y\n",
         );
         same(&mut lab, ITEMS, vec![]);
-        let given = "LOAD DATA LOCAL INFILE 'x' INTO TABLE item CHARACTER SET utf8mb4 (id) SET e = \
-                     'Paid', s = 'c,a', f = 1, w = 258, note = 'z'";
-        same_file(&mut lab, given, b"10\n11\n");
-        same(&mut lab, ITEMS, vec![]);
         for file in [
             &b"20;NEW;;A;x\n"[..],
             b"20;1;;A;x\n",

@@ -52,15 +52,16 @@ pub(crate) fn of_digits(prefix: &str, digits: &str) -> Option<Vec<u8>> {
 }
 
 /// The number that bytes are beside a number to servers of both products. None: they may be a text
-/// there, or are too many.
+/// there, or a number below zero (MariaDB finds no bits by `0xffffffffffffffff`), or are too many.
 pub(crate) fn number(prefix: &str, bytes: &[u8]) -> Option<u64> {
     let is_number = prefix == BARE_NUMBER || has_bits(prefix);
     let fits = is_number && bytes.len() <= size_of::<u64>();
-    fits.then(|| {
+    let number = fits.then(|| {
         bytes
             .iter()
             .fold(0_u64, |all, byte| all << 8 | u64::from(*byte))
-    })
+    });
+    number.filter(|own| i64::try_from(*own).is_ok())
 }
 
 /// A part of a statement in the plain form, with bare bytes as they came.
@@ -230,7 +231,7 @@ mod tests {
             (BARE_BITS, "101", &[5][..], Some(5)),
             (BARE_BIT_NUMBER, "100000000", &[1, 0], Some(256)),
             (BARE_NUMBER, "0102", &[1, 2], Some(258)),
-            (BARE_NUMBER, "ffffffffffffffff", &[0xff; 8], Some(u64::MAX)),
+            (BARE_NUMBER, "ffffffffffffffff", &[0xff; 8], None),
             (
                 BARE_NUMBER,
                 "00ffffffffffffffff",
