@@ -79,7 +79,12 @@ pub fn types(kinds: &[FieldType]) -> Vec<ParameterType> {
 }
 
 /// Runs a statement for rows on protected and on plain tables.
-pub fn both_say(clients: &mut [Raw; 2], statement: &str, kinds: &[FieldType], rows: &[&[Item<'_>]]) {
+pub fn both_say(
+    clients: &mut [Raw; 2],
+    statement: &str,
+    kinds: &[FieldType],
+    rows: &[&[Item<'_>]],
+) {
     let [ours, theirs] = clients.each_mut().map(|client| {
         let prepared = prepare(client, statement).expect(statement);
         let bulk = Bulk {

@@ -7,8 +7,8 @@ mod places;
 
 use std::collections::BTreeSet;
 
-use super::{MySql, bytes};
 use super::lexer::{self, Kind, Lexeme, Reading};
+use super::{MySql, bytes};
 use crate::{Literal, Refusal, Source};
 use functions::{BEFORE_PARENTHESES, FUNCTIONS, OF_MOMENT, OF_SERVER, OF_ZONE};
 pub(super) use places::is_alias;
