@@ -1,4 +1,7 @@
-//! Dates and times without a zone, of the years 1 to 9999.
+//! Dates and times without a zone, of the years 1 to 9999, and the zero date, `0000-00-00`.
+//!
+//! The zero date is no day. It stands for what `-infinity` is in PostgreSQL: the least number of the
+//! type, so that it is below all days.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -6,7 +9,39 @@ use std::ops::Range;
 use column_value::civil::{self, DAY_US, Date};
 use column_value::{LogicalType, Value, ValueError};
 
-use crate::{Fractions, not_understood};
+use crate::{Fractions, Given, not_understood};
+
+/// The zero of `DATE`.
+const ZERO_DATE: Value = Value::Date(i32::MIN);
+/// The zero of `DATETIME` and `TIMESTAMP`.
+const ZERO_MOMENT: Value = Value::Timestamp(i64::MIN);
+
+/// Whether a value is the zero date.
+pub fn is_zero(value: &Value) -> bool {
+    matches!(value, Value::Date(i32::MIN) | Value::Timestamp(i64::MIN))
+}
+
+/// The zero date of a type, where a constant is that: in full, without its time, or as the number
+/// 0.
+pub fn zero(given: Given<'_>, logical: LogicalType) -> Option<Value> {
+    let is_date = match given {
+        Given::Number(digits) => digits == "0",
+        Given::Text(text) => match text.split_once(' ') {
+            None => text == "0000-00-00",
+            Some((day, time)) => {
+                let (whole, part) = time.split_once('.').unwrap_or((time, "0"));
+                let is_midnight = whole == "00:00:00" && part_us(part) == Some(0);
+                day == "0000-00-00" && is_midnight && logical != LogicalType::Date
+            }
+        },
+        Given::Bytes(_) => false,
+    };
+    match logical {
+        LogicalType::Date => is_date.then_some(ZERO_DATE),
+        LogicalType::Timestamp(_) | LogicalType::TimestampTz(_) => is_date.then_some(ZERO_MOMENT),
+        _ => None,
+    }
+}
 
 /// A `DATE` of a text `2024-12-31`.
 pub fn date(text: &str) -> Result<Value, ValueError> {
@@ -48,9 +83,10 @@ pub fn kept(time_us: i64, digits: u8, fractions: Fractions) -> Option<i64> {
     }
 }
 
-/// Whether a moment of UTC is one that a `TIMESTAMP` has.
+/// Whether a moment of UTC is one that a `TIMESTAMP` has, or its zero.
 pub fn is_timestamp(value: &Value) -> bool {
-    matches!(value, Value::Timestamp(time_us) if TIMESTAMPS_US.contains(time_us))
+    let is_moment = matches!(value, Value::Timestamp(time_us) if TIMESTAMPS_US.contains(time_us));
+    is_moment || is_zero(value)
 }
 
 /// Days since 2000-01-01.
@@ -95,12 +131,19 @@ pub fn fields(text: &str, form: &str, mark: char) -> Option<[i64; 3]> {
 
 /// Writes `2024-12-31`.
 pub fn write_date(day: i64, out: &mut String) {
+    if day == i64::from(i32::MIN) {
+        return out.push_str("0000-00-00");
+    }
     let Date { year, month, day } = civil::date(day);
     write!(out, "{year:04}-{month:02}-{day:02}").expect("a String takes everything");
 }
 
 /// Writes `2024-12-31 23:59:59`, with so many digits of a second.
 pub fn write_datetime(time_us: i64, digits: u8, out: &mut String) {
+    if time_us == i64::MIN {
+        out.push_str("0000-00-00 ");
+        return write_clock(0, digits, out);
+    }
     write_date(time_us.div_euclid(DAY_US), out);
     out.push(' ');
     write_clock(time_us.rem_euclid(DAY_US), digits, out);
@@ -174,6 +217,41 @@ mod tests {
     }
 
     #[test]
+    fn the_zero_date_is_below_all_days() {
+        let read = |given, logical| stored(given, logical).ok();
+        let moments = |digits| LogicalType::Timestamp(Some(digits));
+        let zoned = LogicalType::TimestampTz(Some(0));
+        for (given, logical, shown) in [
+            ("0000-00-00", LogicalType::Date, "0000-00-00"),
+            ("0000-00-00", moments(0), "0000-00-00 00:00:00"),
+            ("0000-00-00 00:00:00", moments(3), "0000-00-00 00:00:00.000"),
+            ("0000-00-00 00:00:00.000000", zoned, "0000-00-00 00:00:00"),
+        ] {
+            let value = read(Given::Text(given), logical).expect("the zero date");
+            assert!(is_zero(&value));
+            assert_eq!(text(&value, logical).expect("a text"), shown.as_bytes());
+            assert!(is_zero(&read(Given::Number("0"), logical).expect("zero")));
+        }
+        let [zero, first] = ["0000-00-00", "0001-01-01"].map(|day| {
+            let value = read(Given::Text(day), LogicalType::Date).expect("a day");
+            let Value::Date(day) = value else {
+                panic!("no day");
+            };
+            day
+        });
+        assert!(zero < first);
+        for other in ["0000-00-00 00:00:01", "2024-00-00", "0000-01-01", "0000-0-0"] {
+            assert_eq!(read(Given::Text(other), moments(0)), None, "{other}");
+        }
+        assert_eq!(
+            read(Given::Text("0000-00-00 00:00:00"), LogicalType::Date),
+            None
+        );
+        let shifted = in_utc(Given::Text("0000-00-00 00:00:00"), 7200).expect("in every zone");
+        assert_eq!(shifted, "0000-00-00 00:00:00.000000");
+    }
+
+    #[test]
     fn a_timestamp_has_the_moments_of_the_server() {
         let is_stored = |local: &str, offset_s| {
             let utc = in_utc(Given::Text(local), offset_s).ok()?;
@@ -191,7 +269,7 @@ mod tests {
             ("1970-01-01 00:00:00", 0),
             ("2038-01-19 03:14:08", 0),
             ("1970-01-01 02:00:00", 7200),
-            ("0000-00-00 00:00:00", 0),
+            ("0000-00-00 00:00:01", 0),
             ("0001-01-01 00:00:00", 7200),
         ] {
             assert!(is_stored(local, offset_s).is_none(), "{local}");

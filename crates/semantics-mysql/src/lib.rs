@@ -37,6 +37,7 @@ mod year;
 
 pub use aggregate::{check_sorted, compare, sum, sum_type};
 pub use arithmetic::{ArithmeticError, COMPARED, Number};
+pub use datetime::is_zero as is_zero_date;
 pub use names::name_of_type;
 pub use number::digits_of_double;
 
@@ -81,6 +82,8 @@ pub struct Terms {
     pub size_max: usize,
     /// What becomes of digits of a second that the column does not have.
     pub fractions: Fractions,
+    /// Whether the zero date is refused, as by `NO_ZERO_DATE`.
+    pub refuses_zero_dates: bool,
 }
 
 fn not_understood(logical: LogicalType) -> ValueError {
@@ -104,15 +107,23 @@ fn too_long() -> ValueError {
     )
 }
 
+fn zero_date() -> ValueError {
+    ValueError::new(
+        SqlState::INVALID_DATETIME_FORMAT,
+        "the zero date, which NO_ZERO_DATE forbids: leave that out of sql_mode, or store NULL",
+    )
+}
+
 /// The value that a column of a type has once a constant is stored in it.
 ///
 /// # Errors
-/// 22001: too long. 22003: out of range. 22023: no label. 22P02: not read, though the server might
-/// read it. 0A000: no column of the type can be protected.
+/// 22001: too long. 22003: out of range. 22023: no label. 22007: the zero date, where it is refused.
+/// 22P02: not read, though the server might read it. 0A000: no column of the type can be protected.
 pub fn stored(given: Given<'_>, logical: LogicalType) -> Result<Value, ValueError> {
     let terms = Terms {
         size_max: TEXT_SIZE_MAX,
         fractions: Fractions::Refused,
+        refuses_zero_dates: false,
     };
     stored_under(given, logical, terms)
 }
@@ -129,7 +140,14 @@ pub fn stored_under(
     let Terms {
         size_max,
         fractions,
+        refuses_zero_dates,
     } = terms;
+    if let Some(zero) = datetime::zero(given, logical) {
+        return match refuses_zero_dates {
+            false => Ok(zero),
+            true => Err(zero_date()),
+        };
+    }
     let is_number = matches!(given, Given::Number(_));
     match logical {
         LogicalType::Whole(WholeType::Year) => year::stored(given),
@@ -197,7 +215,15 @@ pub fn stored_under(
 /// 22P02: it is not read.
 pub fn in_utc(given: Given<'_>, offset_s: i32) -> Result<String, ValueError> {
     let logical = LogicalType::TimestampTz(Some(SECOND_DIGITS));
-    let value = datetime::datetime(text_of(given, logical)?, SECOND_DIGITS, Fractions::Refused)?;
+    // The zero date is the same in all zones.
+    let (value, offset_s) = match datetime::zero(given, logical) {
+        Some(zero) => (zero, 0),
+        None => {
+            let text = text_of(given, logical)?;
+            let value = datetime::datetime(text, SECOND_DIGITS, Fractions::Refused)?;
+            (value, offset_s)
+        }
+    };
     let Value::Timestamp(time_us) = value else {
         return Err(not_understood(logical));
     };
@@ -294,9 +320,10 @@ pub fn bound(given: Given<'_>, logical: LogicalType) -> Result<Value, ValueError
             stored(given, logical)
         }
         // It may be a moment that no column has.
-        LogicalType::TimestampTz(Some(digits)) => {
-            datetime::datetime(text_of(given, logical)?, digits, Fractions::Refused)
-        }
+        LogicalType::TimestampTz(Some(digits)) => match datetime::zero(given, logical) {
+            Some(zero) => Ok(zero),
+            None => datetime::datetime(text_of(given, logical)?, digits, Fractions::Refused),
+        },
         _ => Err(not_supported(logical)),
     }
 }

@@ -93,7 +93,10 @@ const CONSTANTS: &[(&str, &str)] = &[
     ("'20240229'", ""),
     ("'0001-01-01'", "date timestamp"),
     ("'9999-12-31'", "date timestamp"),
-    ("'0000-00-00'", ""),
+    ("'0000-00-00'", "date timestamp"),
+    ("'0000-00-00 00:00:00.000'", "timestamp"),
+    ("'0000-00-00 00:00:01'", ""),
+    ("'0000-01-01'", ""),
     ("'2024-00-10'", ""),
     ("'2024-02-29 23:59:59'", "timestamp"),
     ("'2024-02-29 23:59:59.250'", "timestamp(3) timestamp(6)"),
@@ -127,7 +130,10 @@ fn connect(brand: Brand) -> Option<(Server, Conn)> {
     let builder = OptsBuilder::new()
         .user(Some("root"))
         .db_name(Some("shop"))
-        .init(vec!["SET NAMES utf8mb4"])
+        .init(vec![
+            "SET NAMES utf8mb4",
+            "SET sql_mode = 'STRICT_ALL_TABLES'",
+        ])
         .socket(Some(server.socket().display().to_string()));
     let connection = Conn::new(builder).expect("the server answers");
     Some((server, connection))

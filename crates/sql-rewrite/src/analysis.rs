@@ -29,6 +29,7 @@ mod scope;
 pub(crate) mod template;
 mod tokens;
 mod write;
+mod zero_dates;
 
 use std::collections::{BTreeMap, BTreeSet};
 

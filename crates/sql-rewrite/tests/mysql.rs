@@ -21,6 +21,7 @@ const MARIADB: MySql = MySql {
     folds_tables: false,
     is_lax: false,
     rounds_seconds: false,
+    refuses_zero_dates: false,
     offset_s: Some(0),
 };
 

@@ -36,4 +36,5 @@ mod times;
 mod types;
 mod ways_in;
 mod years;
+mod zero_dates;
 mod zoned;

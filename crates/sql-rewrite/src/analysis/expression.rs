@@ -139,7 +139,11 @@ impl Analysis<'_> {
             return Ok(());
         }
         match expression {
-            Expr::IsNull(inner) | Expr::IsNotNull(inner) => self.null(inner, scope),
+            Expr::IsNull(inner) => {
+                self.refuse_zero_date(inner, scope)?;
+                self.null(inner, scope)
+            }
+            Expr::IsNotNull(inner) => self.null(inner, scope),
             Expr::IsFalse(inner)
             | Expr::IsNotFalse(inner)
             | Expr::IsTrue(inner)

@@ -380,6 +380,7 @@ impl Analysis<'_> {
         let mut scope = Scope::of(Vec::new(), context.outer, self.dialect());
         self.relations(&mut select.from, context.values_targets, &mut scope)?;
         if let Some(condition) = &mut select.selection {
+            self.zero_dates(condition, &scope, &select.from)?;
             self.plain(condition, &scope)?;
         }
         for window in &mut select.named_window {

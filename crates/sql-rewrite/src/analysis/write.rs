@@ -158,6 +158,7 @@ impl<'s> Analysis<'s> {
         }
         self.all_assignments(assignments, found, &scope)?;
         if let Some(condition) = selection {
+            self.zero_dates(condition, &scope, [])?;
             self.plain(condition, &scope)?;
         }
         self.first_rows(order_by, limit.as_mut(), &scope)?;
@@ -323,6 +324,7 @@ impl<'s> Analysis<'s> {
             self.from(joined, FromContext::JOINED, &mut scope)?;
         }
         if let Some(condition) = selection {
+            self.zero_dates(condition, &scope, [])?;
             self.plain(condition, &scope)?;
         }
         self.first_rows(order_by, limit.as_mut(), &scope)?;

@@ -56,6 +56,8 @@ pub struct MySql {
     pub is_lax: bool,
     /// Whether it rounds digits of a second that a column does not have. It cuts them otherwise.
     pub rounds_seconds: bool,
+    /// Whether it refuses the zero date, or stores it with a warning.
+    pub refuses_zero_dates: bool,
     /// By how many seconds the session's time zone is before UTC. None: that changes, or it is not
     /// asked for, or the server gives `TIMESTAMP` columns defaults of its own.
     pub offset_s: Option<i32>,
@@ -72,7 +74,6 @@ const KNOWN_MODES: &[&str] = &[
     "no_auto_value_on_zero",
     "no_engine_substitution",
     "no_unsigned_subtraction",
-    "no_zero_date",
     "no_zero_in_date",
     "only_full_group_by",
     "pipes_as_concat",
@@ -132,6 +133,7 @@ impl MySql {
             ansi_quotes: false,
             plain_backslashes: false,
             rounds_seconds: !self.is_mariadb,
+            refuses_zero_dates: false,
             ..self
         };
         let mut is_strict = false;
@@ -139,6 +141,7 @@ impl MySql {
             match name.to_ascii_lowercase().as_str() {
                 "ansi_quotes" => own.ansi_quotes = true,
                 "no_backslash_escapes" => own.plain_backslashes = true,
+                "no_zero_date" => own.refuses_zero_dates = true,
                 "time_round_fractional" => own.rounds_seconds = true,
                 "time_truncate_fractional" => own.rounds_seconds = false,
                 "strict_trans_tables" | "strict_all_tables" => is_strict = true,

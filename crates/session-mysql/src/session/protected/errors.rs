@@ -42,9 +42,11 @@ fn code(state: SqlState) -> (u16, [u8; 5]) {
         SqlState::STRING_DATA_RIGHT_TRUNCATION => (1406, *b"22001"),
         // `WARN_DATA_TRUNCATED`
         SqlState::INVALID_PARAMETER_VALUE => (1265, *b"01000"),
-        SqlState::INVALID_TEXT_REPRESENTATION
-        | SqlState::INVALID_DATETIME_FORMAT
-        | SqlState::DATETIME_FIELD_OVERFLOW => (1366, *b"22007"),
+        // `ER_TRUNCATED_WRONG_VALUE`
+        SqlState::INVALID_DATETIME_FORMAT => (1292, *b"22007"),
+        SqlState::INVALID_TEXT_REPRESENTATION | SqlState::DATETIME_FIELD_OVERFLOW => {
+            (1366, *b"22007")
+        }
         SqlState::NOT_NULL_VIOLATION => (1048, *b"23000"),
         SqlState::CONFIG_FILE_ERROR | SqlState::DATA_CORRUPTED => (1105, *b"HY000"),
         _ => (1235, *b"42000"),

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use column_value::{LogicalType, Value as Stored, ValueError};
 use semantics_mysql::{
-    Given, bound, check_ending, digits_of_double, matched, matched_by_collation, stored_under,
+    Given, Terms, bound, check_ending, digits_of_double, matched, matched_by_collation,
+    stored_under,
 };
 use session_core::{KeylessText, Loaded, StatementError, behind};
 use sql_plan::{ColumnId, Form, Hole, Literal, Mode, Piece, Purpose, Source, Translated};
@@ -262,7 +263,8 @@ pub(super) fn sealed(
     text: &[u8],
 ) -> Result<Vec<u8>, StatementError> {
     let given = of_text(loaded, column, text)?;
-    seal(loaded, (column, Purpose::Store), given)
+    let terms = loaded.schema.terms_of_judged(column);
+    seal(loaded, (column, Purpose::Store), given, terms)
 }
 
 /// A value of a column that a server of the same product has written as a text.
@@ -312,21 +314,25 @@ fn seal_of_session(
     target: (ColumnId, Purpose),
     given: Given<'_>,
 ) -> Result<Vec<u8>, StatementError> {
-    of_session(loaded, target.0, given, |given| seal(loaded, target, given))
+    let terms = loaded.schema.terms(target.0);
+    of_session(loaded, target.0, given, |given| {
+        seal(loaded, target, given, terms)
+    })
 }
 
-/// Seals a value for its purpose in a column.
+/// Seals a value for its purpose in a column, which stores it on some terms.
 fn seal(
     loaded: &Loaded,
     (column, purpose): (ColumnId, Purpose),
     given: Given<'_>,
+    terms: Terms,
 ) -> Result<Vec<u8>, StatementError> {
     let own = loaded.schema.column(column);
     if own.form.tokens.is_some() {
         return seal_by_token(loaded, (column, purpose), given);
     }
     let value = match purpose {
-        Purpose::Store => stored_value(loaded, column, given).map(Some),
+        Purpose::Store => stored_value(own, given, terms).map(Some),
         Purpose::Match => matched(given, own.logical),
         Purpose::MatchEnd => return Err(StatementError::other_plan()),
         Purpose::Bound => bound(given, own.logical).map(Some),
@@ -343,9 +349,12 @@ fn seal(
 }
 
 /// The value that a column stores of a constant or parameter.
-fn stored_value(loaded: &Loaded, column: ColumnId, given: Given<'_>) -> Result<Stored, ValueError> {
-    let own = loaded.schema.column(column);
-    let value = stored_under(given, own.logical, loaded.schema.terms(column))?;
+fn stored_value(
+    own: &ProtectedColumn,
+    given: Given<'_>,
+    terms: Terms,
+) -> Result<Stored, ValueError> {
+    let value = stored_under(given, own.logical, terms)?;
     if own.mode == Mode::Equality && !matches!(own.logical, LogicalType::Char(_)) {
         check_ending(&value)?;
     }

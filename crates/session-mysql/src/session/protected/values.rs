@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use column_value::civil::{self, DAY_US, Date};
 use column_value::{LogicalType, Value};
+use semantics_mysql::is_zero_date;
 use session_core::{Fault, Loaded, OpenedGroup, StatementError};
 use sql_plan::ColumnId;
 use sql_rewrite::mysql::zone;
@@ -15,6 +16,8 @@ use super::settings::{Letters, Results};
 
 /// Microseconds from 1970 to 2000.
 const EPOCH_US: i64 = 946_684_800_000_000;
+/// The zero of `TIMESTAMP` in seconds since 1970, as the server has it.
+const NO_MOMENT: &[u8] = b"0.000000";
 
 /// A value in the two forms of rows.
 pub(super) struct Opened {
@@ -47,10 +50,15 @@ impl Opened {
             return Ok(None);
         };
         let mut shift_us = 0;
+        // The zero date is the same in all zones.
+        let is_zero = is_zero_date(&value);
         if let (Value::Timestamp(time_us), LogicalType::TimestampTz(_)) = (&mut value, own.logical)
         {
-            shift_us = i64::from(zone::offset(&loaded.schema)?) * 1_000_000;
-            *time_us = time_us.saturating_add(shift_us);
+            let offset_s = zone::offset(&loaded.schema)?;
+            if !is_zero {
+                shift_us = i64::from(offset_s) * 1_000_000;
+                *time_us = time_us.saturating_add(shift_us);
+            }
         }
         let opened = Self::with(value, own.logical, results, (unopened, unwritten))?;
         Ok(Some(Self { shift_us, ..opened }))
@@ -109,6 +117,9 @@ impl Opened {
     pub(super) fn exact_text(&self) -> Cow<'_, [u8]> {
         match (&self.value, self.logical) {
             (Value::Float(number), LogicalType::Real) => number.to_string().into_bytes().into(),
+            (value, LogicalType::TimestampTz(_)) if is_zero_date(value) => {
+                Cow::Borrowed(NO_MOMENT)
+            }
             (Value::Timestamp(time_us), LogicalType::TimestampTz(_)) => {
                 let time_us = time_us - self.shift_us + EPOCH_US;
                 let (seconds, part_us) = (time_us / 1_000_000, time_us % 1_000_000);
@@ -142,6 +153,7 @@ impl Opened {
             (Value::Unsigned(number), LogicalType::Whole(_)) => WireValue::LongLong(*number),
             (Value::Float(number), LogicalType::Real) => WireValue::Float(*number as f32),
             (Value::Float(number), LogicalType::Double) => WireValue::Double(*number),
+            (value, _) if is_zero_date(value) => WireValue::DateTime(DateTime::default()),
             (Value::Date(day), _) => WireValue::DateTime(date(i64::from(*day))),
             (Value::Time(time_us), _) => WireValue::Time(time(*time_us)),
             (Value::Timestamp(time_us), _) => WireValue::DateTime(moment(*time_us)),

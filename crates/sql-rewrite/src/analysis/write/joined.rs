@@ -57,6 +57,7 @@ impl Analysis<'_> {
             })?;
         }
         if let Some(condition) = &mut update.selection {
+            self.zero_dates(condition, &scope, [&update.table])?;
             self.plain(condition, &scope)?;
         }
         Ok(Some(Vec::new()))
@@ -87,7 +88,7 @@ impl Analysis<'_> {
             return Err(unsupported("ORDER BY in a DELETE of joined tables"));
         }
         let mut scope = Scope::of(Vec::new(), outer, self.dialect());
-        for joined in from {
+        for joined in &mut *from {
             self.from(joined, FromContext::JOINED, &mut scope)?;
         }
         for name in tables {
@@ -97,6 +98,7 @@ impl Analysis<'_> {
             self.write_joined(&table)?;
         }
         if let Some(condition) = selection {
+            self.zero_dates(condition, &scope, &*from)?;
             self.plain(condition, &scope)?;
         }
         Ok(Some(Vec::new()))

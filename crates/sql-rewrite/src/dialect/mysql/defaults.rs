@@ -2,7 +2,7 @@
 //! none, since it would store it in clear.
 
 use column_value::{LogicalType, Value};
-use semantics_mysql::{Given, check_ending, matched, stored};
+use semantics_mysql::{Given, check_ending, is_zero_date, matched, stored};
 use sql_plan::{Mode, moment_digits, parse_default, refuse};
 use sqlparser::ast::{ColumnDef, ColumnOption, Expr, UnaryOperator};
 
@@ -78,9 +78,10 @@ fn value(literal: &Literal, logical: LogicalType) -> Option<Value> {
         Literal::Text(text) => Given::Text(text),
         _ => return None,
     };
-    // What a moment with a zone means depends on the session.
+    // What a moment with a zone means depends on the session, but for the zero date.
     let has_zone = matches!(logical, LogicalType::TimestampTz(_));
-    let value = stored(given, logical).ok().filter(|_| !has_zone)?;
+    let is_known = |value: &Value| !has_zone || is_zero_date(value);
+    let value = stored(given, logical).ok().filter(is_known)?;
     let is_exact = logical.is_whole() || matches!(logical, LogicalType::Numeric(_));
     match is_exact && matched(given, logical).ok()?.as_ref() != Some(&value) {
         true => None,

@@ -351,6 +351,7 @@ mod tests {
         folds_tables: false,
         is_lax: false,
         rounds_seconds: false,
+        refuses_zero_dates: false,
         offset_s: None,
     };
 

@@ -115,6 +115,7 @@ fn refusal(column: &ProtectedColumn, error: ValueError) -> Refusal {
         SqlState::STRING_DATA_RIGHT_TRUNCATION
             | SqlState::NUMERIC_VALUE_OUT_OF_RANGE
             | SqlState::INVALID_PARAMETER_VALUE
+            | SqlState::INVALID_DATETIME_FORMAT
     );
     Refusal {
         sqlstate: error.sqlstate,

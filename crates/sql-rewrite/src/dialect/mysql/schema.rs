@@ -124,6 +124,18 @@ impl Schema {
                 Dialect::MySql(own) if own.rounds_seconds => Fractions::Rounded,
                 _ => Fractions::Cut,
             },
+            refuses_zero_dates: match self.dialect {
+                Dialect::MySql(own) => own.refuses_zero_dates,
+                _ => true,
+            },
+        }
+    }
+
+    /// The same for a value that a server of the same product has already judged.
+    pub fn terms_of_judged(&self, id: ColumnId) -> Terms {
+        Terms {
+            refuses_zero_dates: false,
+            ..self.terms(id)
         }
     }
 }

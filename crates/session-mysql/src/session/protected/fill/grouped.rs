@@ -1,7 +1,7 @@
 //! Values that are sealed together, on their way into statements.
 
 use column_value::Value as Stored;
-use semantics_mysql::Given;
+use semantics_mysql::{Given, Terms};
 use session_core::{Loaded, StatementError, seal_together};
 use sql_plan::{ColumnId, Purpose, Source};
 
@@ -50,18 +50,40 @@ pub(in super::super) fn computed<'t>(
     let columns = group.map(|own| own.members.as_slice()).unwrap_or_default();
     let values = columns.iter().map(|column| {
         let given = text(*column)?.map(|text| of_text(loaded, *column, text));
-        let value = given
-            .transpose()?
-            .map(|given| stored(loaded, *column, given));
+        let value = given.transpose()?.map(|given| {
+            stored(
+                loaded,
+                *column,
+                given,
+                loaded.schema.terms_of_judged(*column),
+            )
+        });
         value.transpose()
     });
     let values: Vec<Option<Stored>> = values.collect::<Result<_, _>>()?;
     together(&values, holder, loaded)
 }
 
-fn stored(loaded: &Loaded, column: ColumnId, given: Given<'_>) -> Result<Stored, StatementError> {
-    stored_value(loaded, column, given)
-        .map_err(|error| of_column(loaded.schema.column(column), error))
+fn stored(
+    loaded: &Loaded,
+    column: ColumnId,
+    given: Given<'_>,
+    terms: Terms,
+) -> Result<Stored, StatementError> {
+    let own = loaded.schema.column(column);
+    stored_value(own, given, terms).map_err(|error| of_column(own, error))
+}
+
+/// The value that a column stores of what the session gives.
+fn of_client(
+    loaded: &Loaded,
+    column: ColumnId,
+    given: Given<'_>,
+) -> Result<Stored, StatementError> {
+    let terms = loaded.schema.terms(column);
+    of_session(loaded, column, given, |given| {
+        stored(loaded, column, given, terms)
+    })
 }
 
 /// The value that a column stores of a constant or parameter. None: NULL.
@@ -80,7 +102,7 @@ pub(in super::super) fn value(
     let bound = Bound::find(values, *number)?;
     let target = (column, Purpose::Store);
     with_given(&bound, target, settings, loaded, |given| {
-        of_session(loaded, column, given, |given| stored(loaded, column, given))
+        of_client(loaded, column, given)
     })
 }
 
@@ -89,8 +111,7 @@ fn literal(
     column: ColumnId,
     loaded: &Loaded,
 ) -> Result<Option<Stored>, StatementError> {
-    let value = given(source)?
-        .map(|given| of_session(loaded, column, given, |given| stored(loaded, column, given)));
+    let value = given(source)?.map(|given| of_client(loaded, column, given));
     value.transpose()
 }
 

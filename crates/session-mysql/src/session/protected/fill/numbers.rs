@@ -49,7 +49,9 @@ pub(in super::super) fn calculated(
             ),
             ..error
         })?;
-    let sealed = computed.map(|digits| seal(loaded, (column, purpose), Given::Number(&digits)));
+    let terms = loaded.schema.terms(column);
+    let sealed =
+        computed.map(|digits| seal(loaded, (column, purpose), Given::Number(&digits), terms));
     sealed.transpose()
 }
 
