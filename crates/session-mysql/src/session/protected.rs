@@ -31,6 +31,7 @@ use super::terms::Among;
 use crate::finisher::FinisherRequest;
 use crate::refusal::Refusal;
 
+mod altering;
 mod asked;
 mod bulk;
 mod carried;
@@ -62,6 +63,7 @@ mod view;
 mod warned;
 mod warnings;
 
+use altering::Altering;
 use bulk::Further;
 use describing::Describing;
 use filling::Filling;
@@ -119,6 +121,8 @@ enum Work {
     Preparing(Box<Preparing>),
     /// The answer to a step of an `UPDATE` that the proxy computes for.
     Modifying(Box<Modifying>),
+    /// The answer to a statement that gives columns sealed defaults, or to the one behind it.
+    Altering(Box<Altering>),
     /// The rows of a query that the proxy finishes.
     Finishing(Box<Finishing>),
     /// The rows of a query that the finisher answers, or its answer.
@@ -224,6 +228,7 @@ impl Protected {
                 | Work::Replying(..)
                 | Work::Preparing(_)
                 | Work::Modifying(_)
+                | Work::Altering(_)
                 | Work::Finishing(_)
                 | Work::Filling(_)
                 | Work::Describing(_)
@@ -239,6 +244,7 @@ impl Protected {
             Work::Replying(reply, _) => Some(reply.sequence),
             Work::Preparing(preparing) => Some(preparing.sequence),
             Work::Modifying(modifying) => Some(modifying.sequence),
+            Work::Altering(altering) => Some(altering.sequence),
             Work::Finishing(finishing) => Some(finishing.sequence),
             Work::Filling(filling) => Some(filling.sequence),
             Work::Describing(describing) => Some(describing.sequence),
@@ -399,6 +405,7 @@ impl Protected {
             | Work::Warned(_)
             | Work::Listing(_) => self.stepped(packet, reach),
             Work::Filling(_) => self.filled(packet, reach),
+            Work::Altering(_) => self.altered(payload, reach),
         }
     }
 
@@ -552,6 +559,7 @@ impl Protected {
         let changes_schema = match &self.work {
             Work::Replying(_, changes_schema) => *changes_schema,
             Work::Passing(passing) => passing.changes_schema,
+            Work::Altering(_) => true,
             Work::Nothing
             | Work::Asking(_)
             | Work::Preparing(_)

@@ -9,6 +9,7 @@
 pub mod bytes;
 pub mod calculated;
 pub(crate) mod ddl;
+pub use ddl::behind;
 pub(crate) mod defaults;
 mod duplicates;
 mod elsewhere;

@@ -4,7 +4,7 @@ use mysql::prelude::Queryable as _;
 use server_testkit::mysql::Brand;
 
 use super::inserted::same;
-use super::lab::Lab;
+use super::lab::{Lab, assert_refused};
 
 const RULES: &str = "
 [keys]
@@ -125,5 +125,88 @@ fn a_protected_column_keeps_its_name_and_its_type() {
         lab.ours
             .query_drop("SELECT note FROM person")
             .expect("it fits");
+    }
+}
+
+const WITH_DEFAULTS: &str = "
+[keys]
+file = \"columns.key\"
+[columns.\"shop.item\"]
+a = { type = \"integer\", mode = \"equality\", default = \"5\" }
+b = { type = \"varchar(20)\", mode = \"equality\", collation = \"binary\", default = \"'canary'\" }
+c = { type = \"date\", mode = \"order\", default = \"'2024-01-02'\" }
+d = { type = \"bigint\", mode = \"equality\", equality = \"compact\", default = \"-7\" }
+e = { type = \"integer\", default = \"5\" }
+f = { type = \"timestamp(0)\", mode = \"equality\", default = \"CURRENT_TIMESTAMP\" }
+";
+
+/// The table gets its columns one by one, as a migration adds them.
+#[test]
+fn rows_that_are_there_get_the_default_of_a_column_that_comes() {
+    let declared = "CREATE TABLE item (id INT PRIMARY KEY, a INT NOT NULL DEFAULT 5, b VARCHAR(20) \
+                    COLLATE utf8mb4_bin DEFAULT 'canary', c DATE NOT NULL DEFAULT '2024-01-02', d \
+                    BIGINT DEFAULT -7, e INT DEFAULT 5, f DATETIME DEFAULT CURRENT_TIMESTAMP)";
+    for brand in [Brand::MariaDb, Brand::MySql] {
+        let Some(mut lab) = Lab::with(brand, WITH_DEFAULTS, &[declared]) else {
+            continue;
+        };
+        let done = |lab: &mut Lab, statement: &str| {
+            lab.ours.query_drop(statement).expect(statement);
+            lab.theirs.query_drop(statement).expect(statement);
+        };
+        let fill = "INSERT INTO item (id, f) VALUES (1, '2024-01-02'), (2, NULL)";
+        same(&mut lab, fill, vec![]);
+        done(
+            &mut lab,
+            "ALTER TABLE item DROP a, DROP b, DROP c, DROP d, DROP e, DROP f",
+        );
+        for statement in [
+            "ALTER TABLE item ADD e INT DEFAULT 5",
+            "ALTER TABLE item ADD f DATETIME DEFAULT CURRENT_TIMESTAMP",
+            "ALTER TABLE item ADD a INT NOT NULL DEFAULT 6",
+            "ALTER TABLE item ADD a INT NOT NULL",
+        ] {
+            assert_refused(&mut lab, statement);
+        }
+        let error = lab
+            .ours
+            .prep("ALTER TABLE item ADD a INT NOT NULL DEFAULT 5")
+            .expect_err("it is a text");
+        assert!(error.to_string().contains("strongroom: "), "{error}");
+        for statement in [
+            "ALTER TABLE item ADD COLUMN a INT NOT NULL DEFAULT 5 AFTER id",
+            "ALTER TABLE item ADD b VARCHAR(20) COLLATE utf8mb4_bin DEFAULT 'canary', ADD c DATE \
+             NOT NULL DEFAULT '2024-01-02', ADD KEY by_c (c)",
+            "ALTER TABLE item ADD d BIGINT DEFAULT -7 COMMENT 'it''s'",
+            "ALTER TABLE item ADD e INT, ADD f DATETIME NULL",
+        ] {
+            done(&mut lab, statement);
+        }
+        for statement in [
+            "SELECT id, a, b, c, d FROM item ORDER BY id",
+            "SELECT id FROM item WHERE a = 5 AND b = 'canary' AND d = -7 ORDER BY id",
+            "SELECT id FROM item WHERE c >= '2024-01-02' ORDER BY c, id",
+            "INSERT INTO item (id, e, f) VALUES (3, 1, NULL)",
+            "UPDATE item SET a = a + 1 WHERE id = 1",
+            "SELECT id, a, b, c, d FROM item ORDER BY id",
+        ] {
+            same(&mut lab, statement, vec![]);
+        }
+        let stored = "SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = 'shop' \
+                      AND table_name = 'item' AND column_default IS NOT NULL AND column_default \
+                      <> 'NULL'";
+        let left: Option<u32> = lab.past().query_first(stored).expect(stored);
+        assert_eq!(left, Some(0), "the server has no default");
+        let shown: Option<(String, String)> = lab
+            .ours
+            .query_first("SHOW CREATE TABLE item")
+            .expect("a table");
+        assert!(shown.expect("a table").1.contains("DEFAULT 'canary'"));
+        let log = std::fs::read(lab.log()).expect("a log");
+        let log = String::from_utf8_lossy(&log);
+        let ours = log
+            .lines()
+            .filter(|line| line.contains("varbinary") || line.contains("VARBINARY"));
+        assert_eq!(ours.filter(|line| line.contains("canary")).count(), 0);
     }
 }

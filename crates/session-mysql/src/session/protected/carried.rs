@@ -11,6 +11,7 @@ use wire_mysql::Capabilities;
 use wire_mysql::command::{Command, Fetch, kind, write_text};
 use wire_mysql::execute::Head;
 
+use super::altering::{told_behind, unprepared};
 use super::asked;
 use super::describing::Describing;
 use super::errors::refusal;
@@ -179,7 +180,7 @@ impl Protected {
                     Err(error) => self.refuse(&error, pending.sequence, reach),
                     Ok(text) => {
                         self.send(|out| write_text(kind::QUERY, text.as_bytes(), out), reach);
-                        self.await_rows((plan, None), pending.sequence);
+                        self.await_text(plan, pending.sequence);
                     }
                 }
             }
@@ -347,6 +348,9 @@ impl Protected {
                 if tables_of(&plan).is_some() && self.lacks_keys(&plan, pending, reach) => {}
             Ok(Decision::Planned(plan)) if tables_of(&plan).is_some() => {
                 self.fill((plan, text, Asked::Prepare(None)), pending.sequence, reach);
+            }
+            Ok(Decision::Planned(plan)) if told_behind(&plan).is_some() => {
+                self.refuse(&unprepared(), pending.sequence, reach);
             }
             Ok(Decision::Planned(plan)) => {
                 let (Some(own), Some(settings)) = (translated(&plan), &self.settings) else {

@@ -20,6 +20,7 @@ mod guards;
 mod keys;
 mod tokens;
 
+pub use columns::behind;
 pub(super) use columns::changed as columns_changed;
 
 /// The plan of a statement that reads and writes no rows.

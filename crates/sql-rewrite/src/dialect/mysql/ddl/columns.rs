@@ -2,17 +2,25 @@
 //!
 //! A column with a rule comes sealed, or goes. It keeps its name, which is part of what its values
 //! are authenticated with, and its type. The server fills a column that comes in the rows that are
-//! there; in one that is sealed it may only fill in NULL.
+//! there: a sealed one with NULL, or with the default of its rule, sealed. It is the same value in
+//! all rows, so only a mode in which equal values are alike has that. The server keeps no default
+//! ([`behind`]).
 
 use sqlparser::ast::{
-    AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, ColumnOption, Ident,
+    AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, ColumnOption,
+    ColumnOptionDef, Ident,
 };
 
 use super::{check_name, check_option, defaults, names, seal};
-use crate::{ProtectedColumn, Refusal, Schema};
+use crate::analysis::template;
+use crate::{
+    Effects, Form, Hole, Literal, Mode, ProtectedColumn, Purpose, Refusal, Schema, Source,
+    Translated,
+};
 use sql_plan::{refuse, unsupported};
 
 /// Has one operation of an `ALTER TABLE` make sealed columns. Gives whether it is another one then.
+/// `holes` gets the defaults that are to be sealed.
 ///
 /// # Errors
 /// It is not understood, or would change a column with a rule.
@@ -20,10 +28,11 @@ pub(super) fn take(
     operation: &mut AlterTableOperation,
     rules: &[&ProtectedColumn],
     schema: &Schema,
+    holes: &mut Vec<Hole>,
 ) -> Result<bool, Refusal> {
     match operation {
         AlterTableOperation::AddColumn { column_def, .. } => {
-            return add(column_def, rules, schema);
+            return add(column_def, rules, schema, holes);
         }
         AlterTableOperation::DropColumn {
             column_names,
@@ -84,6 +93,7 @@ fn add(
     column: &mut ColumnDef,
     rules: &[&ProtectedColumn],
     schema: &Schema,
+    holes: &mut Vec<Hole>,
 ) -> Result<bool, Refusal> {
     check_name(&column.name)?;
     let Some(rule) = rule_of(&column.name, rules) else {
@@ -91,8 +101,11 @@ fn add(
         return Ok(false);
     };
     check_alone(rule)?;
-    let is_filled = |option: &ColumnOption| {
-        matches!(option, ColumnOption::NotNull | ColumnOption::PrimaryKey(_))
+    let default = given_default(column, rule)?;
+    let is_filled = |option: &ColumnOption| match option {
+        ColumnOption::NotNull => default.is_none(),
+        ColumnOption::PrimaryKey(_) => true,
+        _ => false,
     };
     if column.options.iter().any(|own| is_filled(&own.option)) {
         return Err(refuse(format!(
@@ -100,20 +113,70 @@ fn add(
              clear",
             rule.table, rule.column
         ))
-        .with_hint("Add it without NOT NULL."));
-    }
-    if defaults::has_any(column) {
-        return Err(refuse(format!(
-            "{}.{} would have a default, which rows that are there would not get",
-            rule.table, rule.column
-        ))
-        .with_hint(
-            "Add it without DEFAULT, and set the values by UPDATE. New rows get the default of \
-             its rule.",
-        ));
+        .with_hint("Add it without NOT NULL, or with the default of its rule."));
     }
     seal(column, rule, schema)?;
+    if let Some(default) = default {
+        column.options.push(ColumnOptionDef {
+            name: None,
+            option: ColumnOption::Default(template::marker(holes.len())),
+        });
+        holes.push(Hole {
+            source: Source::Literal(default),
+            form: Form::Sealed(rule.id, Purpose::Store),
+        });
+    }
     Ok(true)
+}
+
+/// The default that rows get which are there. None: NULL.
+fn given_default(column: &ColumnDef, rule: &ProtectedColumn) -> Result<Option<Literal>, Refusal> {
+    if !defaults::has_any(column) {
+        return Ok(None);
+    }
+    let title = format!("{}.{}", rule.table, rule.column);
+    if rule.mode == Mode::Random {
+        return Err(refuse(format!(
+            "{title} would have a default: the rows that are there would have one sealed value, \
+             which would tell from others those that have kept it"
+        ))
+        .with_hint(
+            "Add it without DEFAULT, and set the values by an UPDATE for each row. New rows get \
+             the default of its rule.",
+        ));
+    }
+    defaults::check(column, rule)?;
+    match &rule.default {
+        Some(Literal::TransactionTime) => Err(refuse(format!(
+            "{title} would have a time as its default, in rows that are there, too"
+        ))
+        .with_hint("Add it without DEFAULT, and set the values by UPDATE.")),
+        default => Ok(default.clone()),
+    }
+}
+
+/// What the server is told once it has carried out a statement that gives columns sealed defaults:
+/// that they have none for rows to come, which get theirs from the proxy. None: it is another
+/// statement.
+pub fn behind(translated: &Translated, effects: &Effects, schema: &Schema) -> Option<String> {
+    let mut parts = Vec::new();
+    let mut table = None;
+    for hole in translated.holes.iter().filter(|_| effects.changes_schema) {
+        let Form::Sealed(id, Purpose::Store) = hole.form else {
+            return None;
+        };
+        let own = schema.column(id);
+        table = Some((names::quote(&own.schema), names::quote(&own.table)));
+        parts.push(format!(
+            "ALTER COLUMN {} DROP DEFAULT",
+            names::quote(&own.column)
+        ));
+    }
+    let (database, table) = table?;
+    Some(format!(
+        "ALTER TABLE {database}.{table} {}",
+        parts.join(", ")
+    ))
 }
 
 /// Refuses a column whose values are sealed with those of others: the values that are there say how

@@ -10,8 +10,9 @@ use sqlparser::ast::{
 use super::{
     changes, check_columns, check_constraint, check_foreign_key, columns, guards, sent_as, tokens,
 };
+use crate::analysis::template;
 use crate::dialect::mysql::{MySql, lexer, names, parse};
-use crate::{Plan, ProtectedColumn, Refusal, Schema};
+use crate::{Hole, Piece, Plan, ProtectedColumn, Refusal, Schema, Translated};
 use sql_plan::unsupported;
 
 /// The plan of a statement that changes a table or its keys. None: it is another one.
@@ -32,22 +33,50 @@ pub(super) fn plan(
     };
     Some(checked.and_then(|changed| match changed {
         None => Ok(Plan::Pass(changes())),
-        Some((statement, behind)) => {
-            let sent = lexer::for_server(statement.to_string(), own);
-            match parse::reads_back(&sent, &statement, own) {
-                true => Ok(sent_as(sent + &behind)),
-                false => Err(unsupported(
-                    "a statement of this form, which has to be written anew,",
-                )
-                .with_hint("Split it into simpler statements.")),
-            }
-        }
+        Some(changed) => sent(changed, schema, own),
     }))
 }
 
-/// A statement that is sent in the place of the client's, over tokens, and what stands behind it.
+/// The plan of a statement that is sent in the place of the client's.
+fn sent(changed: Sent, schema: &Schema, own: MySql) -> Result<Plan, Refusal> {
+    let Sent {
+        mut statement,
+        holes,
+        behind,
+    } = changed;
+    if !holes.is_empty() {
+        let mut template = template::of(&mut statement, schema.dialect)?;
+        template.pieces.push(Piece::Text(behind));
+        let translated = Translated {
+            template,
+            holes,
+            outputs: Vec::new(),
+            parameter_types: Vec::new(),
+            locks: None,
+        };
+        return Ok(Plan::One(translated, changes()));
+    }
+    let text = lexer::for_server(statement.to_string(), own);
+    match parse::reads_back(&text, &statement, own) {
+        true => Ok(sent_as(text + &behind)),
+        false => Err(
+            unsupported("a statement of this form, which has to be written anew,")
+                .with_hint("Split it into simpler statements."),
+        ),
+    }
+}
+
+/// A statement that is sent in the place of the client's: over tokens, or with sealed columns.
+struct Sent {
+    statement: Statement,
+    /// Values that are to be sealed.
+    holes: Vec<Hole>,
+    /// What stands behind it.
+    behind: String,
+}
+
 /// None: the client's is sent.
-type Changed = Option<(Statement, String)>;
+type Changed = Option<Sent>;
 
 fn of_index(create: &CreateIndex, schema: &Schema, own: MySql) -> Result<Changed, Refusal> {
     let CreateIndex {
@@ -76,7 +105,11 @@ fn of_index(create: &CreateIndex, schema: &Schema, own: MySql) -> Result<Changed
     check_columns(columns, &rules)?;
     let mut changed = create.clone();
     let is_changed = tokens::shorten_columns(&mut changed.columns, &rules);
-    Ok(is_changed.then(|| (Statement::CreateIndex(changed), String::new())))
+    Ok(is_changed.then(|| Sent {
+        statement: Statement::CreateIndex(changed),
+        holes: Vec::new(),
+        behind: String::new(),
+    }))
 }
 
 fn of_alter(alter: &AlterTable, schema: &Schema, own: MySql) -> Result<Changed, Refusal> {
@@ -99,6 +132,7 @@ fn of_alter(alter: &AlterTable, schema: &Schema, own: MySql) -> Result<Changed, 
         None => String::new(),
     };
     let (mut changed, mut is_changed) = (alter.clone(), !behind.is_empty());
+    let mut holes = Vec::new();
     for operation in &mut changed.operations {
         is_changed |= match operation {
             AlterTableOperation::AddConstraint {
@@ -121,10 +155,14 @@ fn of_alter(alter: &AlterTable, schema: &Schema, own: MySql) -> Result<Changed, 
                 drop_behavior: None,
                 ..
             } => false,
-            other => columns::take(other, &rules, schema)?,
+            other => columns::take(other, &rules, schema, &mut holes)?,
         };
     }
-    Ok(is_changed.then_some((Statement::AlterTable(changed), behind)))
+    Ok(is_changed.then(|| Sent {
+        statement: Statement::AlterTable(changed),
+        holes,
+        behind,
+    }))
 }
 
 /// The database of a table, and its rules.
