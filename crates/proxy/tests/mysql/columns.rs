@@ -32,6 +32,7 @@ mod sets;
 mod shapes;
 mod shown;
 mod sizes;
+mod temporary;
 mod times;
 mod types;
 mod ways_in;

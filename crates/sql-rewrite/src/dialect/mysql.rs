@@ -37,6 +37,7 @@ pub mod shape;
 pub mod shown;
 pub mod statement;
 pub(crate) mod subset;
+mod temporary;
 mod variables;
 pub mod zone;
 

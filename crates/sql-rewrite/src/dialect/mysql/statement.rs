@@ -10,7 +10,8 @@ use super::misfit::{adds_columns, may_add_columns, misfit, only_drops_tables};
 use super::readings::readings;
 use super::relations::check_relations;
 use super::{
-    MySql, elsewhere, finisher, information, kinds, lax, load, never, parse, rowless, variables,
+    MySql, elsewhere, finisher, information, kinds, lax, load, never, parse, rowless, temporary,
+    variables,
 };
 use crate::analysis::template;
 use crate::dialect::lexeme::{is_word, lower, names_word};
@@ -67,6 +68,7 @@ pub(crate) fn plan(text: &str, schema: &Schema, own: MySql) -> Result<Vec<Planne
         _ => {
             check_unseen(text, &words, own)?;
             check_closed(text, &readings, schema, own)?;
+            temporary::check(text, &words, schema, own)?;
             return planned(match information::translated(text, schema, own) {
                 None => Plan::Pass(effects_of(text, &words, own)),
                 Some(translated) => {
