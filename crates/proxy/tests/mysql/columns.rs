@@ -27,6 +27,7 @@ mod loaded;
 mod refusals;
 mod rounded;
 mod sent_by_drivers;
+mod session_state;
 mod sessions;
 mod sets;
 mod shapes;

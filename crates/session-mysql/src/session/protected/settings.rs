@@ -14,7 +14,11 @@ pub(super) const QUESTION: &str = "\
     SELECT @@version, @@lower_case_table_names, @@sql_mode, CURRENT_USER(), DATABASE(), \
     @@character_set_client, @@character_set_connection, @@character_set_results, CURRENT_ROLE(), \
     @@character_set_database, GREATEST(@@max_allowed_packet, @@net_buffer_length), \
-    @@sql_select_limit, @@time_zone, @@system_time_zone, @@explicit_defaults_for_timestamp LIMIT 1";
+    @@sql_select_limit, @@time_zone, @@system_time_zone, @@explicit_defaults_for_timestamp, \
+    @@max_sort_length LIMIT 1";
+/// Bytes of each value by which a server sorts unless the session says otherwise. All that decides
+/// about the order of sealed values is among them.
+const SORTED_BYTES: u64 = 1024;
 
 /// How letters are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +91,8 @@ pub(super) struct Settings {
     pub(super) packet_end: usize,
     /// Whether the server ends each query behind a number of rows (`sql_select_limit`).
     pub(super) limits_rows: bool,
+    /// Whether it sorts by fewer bytes of each value than are needed (`max_sort_length`).
+    pub(super) sorts_short: bool,
     /// Under what its schema is shared: it depends on account, database and how texts are read.
     pub(super) key: String,
 }
@@ -154,6 +160,9 @@ impl Settings {
             packet_end: text(10).and_then(|size| size.parse().ok()).unwrap_or(0),
             // `HA_POS_ERROR` of the server: none.
             limits_rows: text(11).is_some_and(|limit| limit != u64::MAX.to_string()),
+            sorts_short: text(15)
+                .and_then(|size| size.parse().ok())
+                .is_some_and(|size: u64| size < SORTED_BYTES),
             key: format!(
                 "{account:?}\n{}\n{read_as:?}\n{mode}",
                 database.as_deref().unwrap_or_default()

@@ -30,23 +30,34 @@ pub(super) enum Decision {
 }
 
 /// Texts that pass in every session, whatever is known of it: they are about the session alone.
-const FRAMES: [&str; 5] = [
+const FRAMES: [&str; 11] = [
     "begin",
+    "begin work",
     "start transaction",
+    "start transaction read only",
+    "start transaction read write",
+    "start transaction with consistent snapshot",
     "commit",
+    "commit work",
     "rollback",
+    "rollback work",
     "select row_count()",
 ];
+/// Bytes of a text that may be one of them.
+const FRAME_SIZE_MAX: usize = 256;
 
 /// Whether a text passes before anything is asked about the session. A question would change what
 /// it gives.
 pub(super) fn is_frame(text: &[u8]) -> bool {
     let text = trimmed(text);
-    FRAMES
-        .iter()
-        .any(|own| text.eq_ignore_ascii_case(own.as_bytes()))
-        || is_of_xa(text)
-        || asked::read(text).is_some()
+    let is_in = |own: &&str| {
+        let words = text.split(u8::is_ascii_whitespace);
+        let words = words.filter(|word| !word.is_empty());
+        let wanted = own.split(' ').map(str::as_bytes);
+        words.map(<[u8]>::to_ascii_lowercase).eq(wanted)
+    };
+    let is_frame = text.len() <= FRAME_SIZE_MAX && FRAMES.iter().any(is_in);
+    is_frame || is_of_xa(text) || asked::read(text).is_some()
 }
 
 /// Whether a text is about a distributed transaction. Between `XA END` and the end of it, the
@@ -198,6 +209,13 @@ pub(super) fn decide(
         return Ok(Decision::Passes(effects.clone()));
     }
     let parts = statements(&one.plan).ok_or_else(StatementError::other_plan)?;
+    if settings.sorts_short && may_sort(&one.plan, text) {
+        return Err(StatementError::unsupported(
+            "a statement over a protected table that sorts or groups, in a session with \
+             max_sort_length below 1024,",
+        )
+        .hint("SET max_sort_length = DEFAULT."));
+    }
     if !settings.connection.has(text) {
         return Err(StatementError::unsupported(
             "the server would change letters of the text on their way (character_set_connection)",
@@ -208,6 +226,15 @@ pub(super) fn decide(
         check_plan(translated, settings, loaded)?;
     }
     Ok(Decision::Planned(plan))
+}
+
+/// Whether the server, or the proxy in its place, may sort or group rows by sealed values. The
+/// finisher has the session's setting.
+fn may_sort(plan: &Plan, text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    let mut words = text.split(|letter: char| !letter.is_ascii_alphanumeric());
+    !matches!(plan, Plan::FinisherTables(_))
+        && words.any(|word| matches!(word, "order" | "group" | "distinct"))
 }
 
 /// The statements that a plan sends. None: it is none that is carried out here.
@@ -321,6 +348,8 @@ mod tests {
             "begin",
             "XA END 'a'",
             "xa commit 'a-1','b',1 one phase;",
+            "BEGIN  Work;",
+            "start\ttransaction read only",
         ] {
             assert!(is_frame(text.as_bytes()), "{text}");
         }
@@ -331,6 +360,8 @@ mod tests {
             "xa end 'a'; select 1",
             "xa end /*! 'a' */",
             "xa",
+            "begin work x",
+            "begin; work",
             "",
         ] {
             assert!(!is_frame(text.as_bytes()), "{text}");

@@ -39,6 +39,21 @@ const CHANGE_SCHEMA: &[&str] = &[
 /// Words of statements that change how texts are read.
 const CHANGE_SETTINGS: &[&str] = &["call", "execute", "set", "use"];
 
+/// Words of `SET TRANSACTION`, which is for the next one alone.
+const OF_TRANSACTIONS: &[&str] = &[
+    "set",
+    "transaction",
+    "isolation",
+    "level",
+    "repeatable",
+    "read",
+    "committed",
+    "uncommitted",
+    "serializable",
+    "write",
+    "only",
+];
+
 /// The plan of a text.
 ///
 /// # Errors
@@ -120,9 +135,18 @@ pub(crate) fn effects(words: &[String]) -> Effects {
     let has = |own: &[&str]| words.iter().any(|word| own.contains(&word.as_str()));
     Effects {
         changes_schema: has(CHANGE_SCHEMA),
-        changes_settings: has(CHANGE_SETTINGS),
+        changes_settings: has(CHANGE_SETTINGS) && !sets_transaction(words),
         ..Effects::default()
     }
+}
+
+/// Whether a text only says how the next transaction is isolated. To ask about the session behind
+/// it would be that transaction.
+fn sets_transaction(words: &[String]) -> bool {
+    let mut all = words.iter().map(String::as_str);
+    let is_known = |word: &&str| OF_TRANSACTIONS.contains(word);
+    matches!(words, [first, second, _, ..] if first == "set" && second == "transaction")
+        && all.all(|word| is_known(&word))
 }
 
 /// A text that is put together can name what stands in no text. Words within a constant are no
