@@ -471,6 +471,8 @@ pub fn parse_default(text: &str, logical: LogicalType) -> Result<Literal, String
         Literal::Number(_) if !logical.is_number() => {}
         // What is no value is refused when a row is written.
         Literal::Text(_) if logical.opaque().is_some() => return Ok(literal),
+        // To MySQL it is one.
+        Literal::Text(text) if logical.is_moment() && is_zero_date(text) => return Ok(literal),
         Literal::Number(_) | Literal::Text(_) | Literal::Bytes(_) => {
             if constant_value(&literal, logical).is_some() {
                 return Ok(literal);
@@ -480,6 +482,12 @@ pub fn parse_default(text: &str, logical: LogicalType) -> Result<Literal, String
     Err(format!(
         "the default is no value of type {logical}: write it in quotes, or change it"
     ))
+}
+
+/// Whether a text may be the zero date of MySQL, with or without its time.
+fn is_zero_date(text: &str) -> bool {
+    let is_mark = |byte: u8| matches!(byte, b'-' | b':' | b'.' | b' ');
+    text.starts_with("0000-00-00") && text.bytes().all(|byte| byte == b'0' || is_mark(byte))
 }
 
 /// Digits of a second of a moment as SQL writes it, in small letters: `now()`,

@@ -36,7 +36,7 @@ fn start(brand: Brand, more: &str) -> Option<Lab> {
         );
     }
     rules += "[columns.\"shop.pair\"]\nd = { type = \"date\", group = \"g\" }\nm = { type = \
-              \"timestamp(3)\", group = \"g\", default = \"'0000-00-00'\" }\n";
+              \"timestamp(3)\", group = \"g\", default = \"'0000-00-00'\", not_null = true }\n";
     let mut lab = Lab::with(brand, &format!("{rules}{more}"), &[])?;
     set_mode(&mut lab, TAKING[0]);
     same(&mut lab, "SET time_zone = '+02:00'", vec![]);

@@ -80,7 +80,7 @@ fn of_create(create: &CreateTable, schema: &Schema, own: MySql) -> Result<Plan, 
                 rule.column
             )));
         };
-        defaults::check(column, rule)?;
+        defaults::check(column, rule, schema)?;
         seal(column, rule, schema)?;
         grouped.place(column, rule, schema)?;
     }

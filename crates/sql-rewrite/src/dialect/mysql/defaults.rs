@@ -8,7 +8,7 @@ use sqlparser::ast::{ColumnDef, ColumnOption, Expr, UnaryOperator};
 
 use super::MySql;
 use crate::analysis::Constant;
-use crate::{ColumnRule, Literal, ProtectedColumn, Refusal};
+use crate::{ColumnRule, Literal, ProtectedColumn, Refusal, Schema};
 
 /// The default of a rule. None: it has none, or NULL.
 ///
@@ -93,7 +93,11 @@ fn value(literal: &Literal, logical: LogicalType) -> Option<Value> {
 ///
 /// # Errors
 /// It has another one, or none.
-pub(super) fn check(column: &ColumnDef, rule: &ProtectedColumn) -> Result<(), Refusal> {
+pub(super) fn check(
+    column: &ColumnDef,
+    rule: &ProtectedColumn,
+    schema: &Schema,
+) -> Result<(), Refusal> {
     let declared = column.options.iter().find_map(|own| match &own.option {
         ColumnOption::Default(expr) => Some(expr),
         _ => None,
@@ -106,13 +110,23 @@ pub(super) fn check(column: &ColumnDef, rule: &ProtectedColumn) -> Result<(), Re
         (Ok(None), None) => true,
         (Ok(Some(Literal::TransactionTime)), Some(Literal::TransactionTime)) => true,
         (Ok(Some(declared)), Some(own)) => {
-            let declared = value(declared, rule.logical);
-            declared.is_some() && declared == value(own, rule.logical)
+            let declared = self::value(declared, rule.logical);
+            declared.is_some() && declared == self::value(own, rule.logical)
         }
         _ => false,
     };
-    if is_same {
-        return Ok(());
+    let value = rule.default.as_ref();
+    let value = value.and_then(|own| self::value(own, rule.logical));
+    match value {
+        Some(value) if is_zero_date(&value) && schema.terms(rule.id).refuses_zero_dates => {
+            return Err(refuse(format!(
+                "{}.{} would have the zero date as its default in a SQL mode with NO_ZERO_DATE",
+                rule.table, rule.column
+            ))
+            .with_hint("Leave NO_ZERO_DATE out of sql_mode."));
+        }
+        _ if is_same => return Ok(()),
+        _ => {}
     }
     let hint = match &declared {
         Ok(_) => "Write the same default into the rule (default = \"…\"): the proxy fills it in.",

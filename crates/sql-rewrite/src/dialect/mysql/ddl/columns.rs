@@ -101,7 +101,7 @@ fn add(
         return Ok(false);
     };
     check_alone(rule)?;
-    let default = given_default(column, rule)?;
+    let default = given_default(column, rule, schema)?;
     let is_filled = |option: &ColumnOption| match option {
         ColumnOption::NotNull => default.is_none(),
         ColumnOption::PrimaryKey(_) => true,
@@ -130,7 +130,11 @@ fn add(
 }
 
 /// The default that rows get which are there. None: NULL.
-fn given_default(column: &ColumnDef, rule: &ProtectedColumn) -> Result<Option<Literal>, Refusal> {
+fn given_default(
+    column: &ColumnDef,
+    rule: &ProtectedColumn,
+    schema: &Schema,
+) -> Result<Option<Literal>, Refusal> {
     if !defaults::has_any(column) {
         return Ok(None);
     }
@@ -145,7 +149,7 @@ fn given_default(column: &ColumnDef, rule: &ProtectedColumn) -> Result<Option<Li
              the default of its rule.",
         ));
     }
-    defaults::check(column, rule)?;
+    defaults::check(column, rule, schema)?;
     match &rule.default {
         Some(Literal::TransactionTime) => Err(refuse(format!(
             "{title} would have a time as its default, in rows that are there, too"
