@@ -240,7 +240,12 @@ mod tests {
             day
         });
         assert!(zero < first);
-        for other in ["0000-00-00 00:00:01", "2024-00-00", "0000-01-01", "0000-0-0"] {
+        for other in [
+            "0000-00-00 00:00:01",
+            "2024-00-00",
+            "0000-01-01",
+            "0000-0-0",
+        ] {
             assert_eq!(read(Given::Text(other), moments(0)), None, "{other}");
         }
         assert_eq!(

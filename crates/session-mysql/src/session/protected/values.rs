@@ -117,9 +117,7 @@ impl Opened {
     pub(super) fn exact_text(&self) -> Cow<'_, [u8]> {
         match (&self.value, self.logical) {
             (Value::Float(number), LogicalType::Real) => number.to_string().into_bytes().into(),
-            (value, LogicalType::TimestampTz(_)) if is_zero_date(value) => {
-                Cow::Borrowed(NO_MOMENT)
-            }
+            (value, LogicalType::TimestampTz(_)) if is_zero_date(value) => Cow::Borrowed(NO_MOMENT),
             (Value::Timestamp(time_us), LogicalType::TimestampTz(_)) => {
                 let time_us = time_us - self.shift_us + EPOCH_US;
                 let (seconds, part_us) = (time_us / 1_000_000, time_us % 1_000_000);
