@@ -79,7 +79,7 @@ impl Log {
             salts,
             sums,
             frames: 0,
-            // Without a valid header both go to disk alike, and a stored version would be read here.
+            // Without a valid header both go to disk alike, and a stored version would be read.
             comparable: stored.is_some() || header[4..8] != *b"Str1",
         }
     }

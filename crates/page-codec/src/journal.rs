@@ -3,10 +3,11 @@
 //! A record is a page number (4 bytes), a page image and a checksum (4 bytes). The image is sealed.
 //! The checksum is linear in the plaintext, so it is masked by a word of keystream from the image's
 //! nonce. Headers and the record that names a super-journal contain nothing derived from content
-//! and stay as SQLite writes them, with two exceptions. A header also gets a seal in the zeros after
-//! its fields, because its page count tells SQLite how large to make the file. And the first byte of
-//! the journal is zero on disk: by this byte stock SQLite decides whether there is something to roll
-//! back. Otherwise it would cut the database to that page count, and delete the journal.
+//! and stay as SQLite writes them, with two exceptions. A header also gets a seal in the zeros
+//! after its fields, because its page count tells SQLite how large to make the file. And the first
+//! byte of the journal is zero on disk: by this byte stock SQLite decides whether there is
+//! something to roll back. Otherwise it would cut the database to that page count, and delete the
+//! journal.
 //!
 //! SQLite writes and reads the three parts of a record in order, with one call each; [`Cursor`]
 //! follows these calls. It refuses whatever it does not recognise: a page image must not reach the

@@ -2,8 +2,8 @@
 //!
 //! The log's header contains nothing derived from content. Only its version is another one on disk,
 //! and its checksum that of these bytes. Stock SQLite finds no frame valid here. It would take the
-//! log for an empty one and delete it; a version that it does not know is an error to it. In a frame
-//! header, SQLite's two checksums are linear in the plaintext of all frames so far. They are
+//! log for an empty one and delete it; a version that it does not know is an error to it. In a
+//! frame header, SQLite's two checksums are linear in the plaintext of all frames so far. They are
 //! encrypted together with the salts as one block of AES-256-XTS, whose tweak consists of the
 //! frame's index and the clear fields. A torn or altered header therefore decrypts to salts that
 //! are not the log's, and SQLite ends its recovery there, as it would without encryption.

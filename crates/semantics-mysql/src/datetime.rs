@@ -1,7 +1,7 @@
 //! Dates and times without a zone, of the years 1 to 9999, and the zero date, `0000-00-00`.
 //!
-//! The zero date is no day. It stands for what `-infinity` is in PostgreSQL: the least number of the
-//! type, so that it is below all days.
+//! The zero date is no day. It stands for what `-infinity` is in PostgreSQL: the least number of
+//! the type, so that it is below all days.
 
 use std::fmt::Write as _;
 use std::ops::Range;

@@ -117,8 +117,9 @@ fn zero_date() -> ValueError {
 /// The value that a column of a type has once a constant is stored in it.
 ///
 /// # Errors
-/// 22001: too long. 22003: out of range. 22023: no label. 22007: the zero date, where it is refused.
-/// 22P02: not read, though the server might read it. 0A000: no column of the type can be protected.
+/// 22001: too long. 22003: out of range. 22023: no label. 22007: the zero date, where it is
+/// refused. 22P02: not read, though the server might read it. 0A000: no column of the type can be
+/// protected.
 pub fn stored(given: Given<'_>, logical: LogicalType) -> Result<Value, ValueError> {
     let terms = Terms {
         size_max: TEXT_SIZE_MAX,
@@ -172,24 +173,14 @@ pub fn stored_under(
         LogicalType::Char(letters) => {
             varchar(text_of(given, logical)?.trim_end_matches(' '), letters)
         }
-        LogicalType::Text => {
-            let text = text_of(given, logical)?;
-            match text.len() <= size_max {
-                true => Ok(Value::Text(text.to_owned())),
-                false => Err(too_long()),
-            }
-        }
-        LogicalType::Bytes => {
-            let bytes = match given {
-                Given::Number(_) => return Err(not_understood(logical)),
-                Given::Text(text) => text.as_bytes(),
-                Given::Bytes(bytes) => bytes,
-            };
-            match bytes.len() <= size_max {
-                true => Ok(Value::Bytes(bytes.to_vec())),
-                false => Err(too_long()),
-            }
-        }
+        LogicalType::Text => match text_of(given, logical)? {
+            text if text.len() <= size_max => Ok(Value::Text(text.to_owned())),
+            _ => Err(too_long()),
+        },
+        LogicalType::Bytes => match bytes_of(given, logical)? {
+            bytes if bytes.len() <= size_max => Ok(Value::Bytes(bytes.to_vec())),
+            _ => Err(too_long()),
+        },
         LogicalType::Date => datetime::date(text_of(given, logical)?),
         LogicalType::Timestamp(Some(digits)) => {
             datetime::datetime(text_of(given, logical)?, digits, fractions)
@@ -206,6 +197,14 @@ pub fn stored_under(
             }
         }
         _ => Err(not_supported(logical)),
+    }
+}
+
+fn bytes_of(given: Given<'_>, logical: LogicalType) -> Result<&[u8], ValueError> {
+    match given {
+        Given::Number(_) => Err(not_understood(logical)),
+        Given::Text(text) => Ok(text.as_bytes()),
+        Given::Bytes(bytes) => Ok(bytes),
     }
 }
 

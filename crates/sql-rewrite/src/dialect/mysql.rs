@@ -8,8 +8,7 @@
 
 pub mod bytes;
 pub mod calculated;
-pub(crate) mod ddl;
-pub use ddl::behind;
+pub mod ddl;
 pub(crate) mod defaults;
 mod duplicates;
 mod elsewhere;

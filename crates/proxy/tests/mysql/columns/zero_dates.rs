@@ -127,14 +127,16 @@ fn an_sql_mode_decides_whether_zero_dates_are_stored() {
                     ),
                     format!("INSERT INTO {table} (id, n) VALUES ({id}1, '0000-00-00')"),
                     format!(
-                        "INSERT INTO {table} (id, t, n) VALUES ({id}2, '0000-00-00 00:00:00', '2000-01-01')"
+                        "INSERT INTO {table} (id, t, n) VALUES ({id}2, '0000-00-00 00:00:00', \
+                         '2000-01-01')"
                     ),
                     format!(
                         "INSERT INTO {table} (id, f, n) VALUES ({id}3, '0000-00-00', '2000-01-01')"
                     ),
                     // A value of mode random that is stored anew counts as changed.
                     format!(
-                        "UPDATE {table} SET m = '2001-02-03 04:05:06', d = '2001-02-03' WHERE id = 2"
+                        "UPDATE {table} SET m = '2001-02-03 04:05:06', d = '2001-02-03' WHERE \
+                         id = 2"
                     ),
                     format!("UPDATE {table} SET m = '0000-00-00 00:00:00' WHERE id = 2"),
                     format!("UPDATE {table} SET d = 0 WHERE id = 2"),

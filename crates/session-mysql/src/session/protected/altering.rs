@@ -6,7 +6,7 @@ use std::sync::Arc;
 use session_core::plans::TextPlan;
 use session_core::{Fault, StatementError};
 use sql_plan::Plan;
-use sql_rewrite::mysql::behind;
+use sql_rewrite::mysql::ddl::behind;
 use sqlstate::SqlState;
 use wire_mysql::answer::{self, OkPacket};
 use wire_mysql::capabilities::Status;

@@ -27,7 +27,7 @@ use super::settings::{Letters, Settings};
 use super::statements::{Bindings, Kind, Prepared, prepared_otherwise, tables_of, translated};
 use super::texts::{self, Decision};
 use super::tokens;
-use super::warnings::Told;
+use super::warnings::{Told, check_counts};
 use super::{Passing, Pending, Protected, Reach, Work};
 use crate::refusal::{Reason, Refusal};
 
@@ -588,16 +588,4 @@ fn not_with_rules() -> Refusal {
         "this command does not pass a proxy with rules; send a statement in its place (CREATE \
          DATABASE), and connect to the server itself for replication and cloning",
     )
-}
-
-/// Refuses the question how many rows the last statement has found or changed, if the server has
-/// evaluated another one since.
-fn check_counts(has_other_counts: bool, text: &[u8]) -> Result<(), StatementError> {
-    match has_other_counts && texts::asks_for_counts(text) {
-        true => Err(StatementError::unsupported(
-            "FOUND_ROWS() and ROW_COUNT() where the proxy has asked the server something since",
-        )
-        .hint("The answer to the statement has the count.")),
-        false => Ok(()),
-    }
 }

@@ -8,6 +8,7 @@ use wire_mysql::row::write_text;
 use zeroize::Zeroizing;
 
 use super::asked::{self, Asked, Said};
+use super::texts;
 use super::warned::{Instead, Warned, WarnedOf};
 use super::{Pending, Protected, Reach, Work};
 use crate::refusal::Refusal;
@@ -119,4 +120,16 @@ fn row_of(refused: &Refusal) -> Zeroizing<Vec<u8>> {
     write_text(Some(code.to_string().as_bytes()), &mut row);
     write_text(Some(message.as_bytes()), &mut row);
     row
+}
+
+/// Refuses the question how many rows the last statement has found or changed, if the server has
+/// evaluated another one since.
+pub(super) fn check_counts(has_other_counts: bool, text: &[u8]) -> Result<(), StatementError> {
+    match has_other_counts && texts::asks_for_counts(text) {
+        true => Err(StatementError::unsupported(
+            "FOUND_ROWS() and ROW_COUNT() where the proxy has asked the server something since",
+        )
+        .hint("The answer to the statement has the count.")),
+        false => Ok(()),
+    }
 }

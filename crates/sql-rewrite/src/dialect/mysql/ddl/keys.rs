@@ -105,7 +105,7 @@ fn of_index(create: &CreateIndex, schema: &Schema, own: MySql) -> Result<Changed
     check_columns(columns, &rules)?;
     let mut changed = create.clone();
     let is_changed = tokens::shorten_columns(&mut changed.columns, &rules);
-    Ok(is_changed.then(|| Sent {
+    Ok(is_changed.then_some(Sent {
         statement: Statement::CreateIndex(changed),
         holes: Vec::new(),
         behind: String::new(),
@@ -158,7 +158,7 @@ fn of_alter(alter: &AlterTable, schema: &Schema, own: MySql) -> Result<Changed, 
             other => columns::take(other, &rules, schema, &mut holes)?,
         };
     }
-    Ok(is_changed.then(|| Sent {
+    Ok(is_changed.then_some(Sent {
         statement: Statement::AlterTable(changed),
         holes,
         behind,

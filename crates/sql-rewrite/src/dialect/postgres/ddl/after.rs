@@ -23,6 +23,44 @@ pub(crate) fn after<'s>(
     let made = match statement {
         Statement::CreateTable(table) => create::described(table, schema),
         Statement::CreateView(view) => described_view(view, schema),
+        _ if keeps_names(statement) => return Some(schema.clone()),
+        _ => return None,
+    };
+    let mut made = made?;
+    let mut schema = schema.clone().into_owned();
+    let name = (made.schema.clone(), made.name.clone());
+    if let Statement::CreateTable(_) = statement {
+        // The order of its columns may be another one, if it was dropped before.
+        schema.dissolve_groups(&made);
+    }
+    let there = schema.tables.get(&name);
+    let replaces = matches!(statement, Statement::CreateView(view) if view.or_replace);
+    made.has_triggers |= replaces && there.is_some_and(|there| there.has_triggers);
+    let is_there = there.filter(|there| there.oid != 0);
+    if let (true, Some(there)) = (may_be_there(statement), is_there) {
+        // It remains, unless an earlier statement of the text has dropped it.
+        return has_columns_of(there, &made).then_some(Cow::Owned(schema));
+    }
+    // What was there has been dropped, or the statement fails.
+    if let Statement::CreateTable(create) = statement {
+        let guard = guarded::made(create, &made, &schema);
+        schema.guards.retain(|own| !own.is_of(&made));
+        schema.guards.extend(guard);
+        checked::note_made(create, &made, &mut schema);
+    }
+    schema.tables.insert(name.clone(), made);
+    if let Statement::CreateView(view) = statement
+        && takes_rows(&view.query)
+    {
+        let reads = relations(&view.query, &schema);
+        schema.note_hidden_defaults(&name, &reads);
+    }
+    Some(Cow::Owned(schema))
+}
+
+/// Whether names mean after a statement what they meant before, or nothing.
+fn keeps_names(statement: &Statement) -> bool {
+    match statement {
         Statement::Query(_)
         | Statement::Insert(_)
         | Statement::Update(_)
@@ -41,50 +79,14 @@ pub(crate) fn after<'s>(
         | Statement::Drop {
             object_type: ObjectType::Table | ObjectType::View | ObjectType::Index,
             ..
-        } => return Some(schema.clone()),
+        } => true,
         // A key more than is known of harms nothing.
-        Statement::AlterTable(alter)
-            if alter.operations.iter().all(|one| match one {
-                AlterTableOperation::AddConstraint { constraint, .. } => {
-                    !checked::may_be(constraint)
-                }
-                _ => false,
-            }) =>
-        {
-            return Some(schema.clone());
-        }
-        _ => return None,
-    };
-    let mut made = made?;
-    let mut schema = schema.clone().into_owned();
-    let name = (made.schema.clone(), made.name.clone());
-    if let Statement::CreateTable(_) = statement {
-        // The order of its columns may be another one, if it was dropped before.
-        schema.dissolve_groups(&made);
+        Statement::AlterTable(alter) => alter.operations.iter().all(|one| match one {
+            AlterTableOperation::AddConstraint { constraint, .. } => !checked::may_be(constraint),
+            _ => false,
+        }),
+        _ => false,
     }
-    let there = schema.tables.get(&name);
-    let replaces = matches!(statement, Statement::CreateView(view) if view.or_replace);
-    made.has_triggers |= replaces && there.is_some_and(|there| there.has_triggers);
-    let is_there = there.filter(|there| there.oid != 0);
-    match (may_be_there(statement), is_there) {
-        // That remains, unless an earlier statement of the text has dropped it.
-        (true, Some(there)) => return has_columns_of(there, &made).then_some(Cow::Owned(schema)),
-        // Otherwise, it has been dropped before, or the statement fails.
-        (false, _) | (true, None) => {}
-    }
-    if let Statement::CreateTable(create) = statement {
-        let guard = guarded::made(create, &made, &schema);
-        schema.guards.extend(guard);
-        checked::note_made(create, &made, &mut schema);
-    }
-    schema.tables.insert(name.clone(), made);
-    if let Statement::CreateView(view) = statement
-        && takes_rows(&view.query)
-    {
-        let reads = relations(&view.query, &schema);
-        schema.note_hidden_defaults(&name, &reads);
-    }
-    Some(Cow::Owned(schema))
 }
 
 /// Whether a statement leaves a relation of the name that is there (`IF NOT EXISTS`).

@@ -1,3 +1,5 @@
+//! What statements do to prepared statements and cursors, and how these are found.
+
 use super::*;
 use crate::OutputKind;
 
