@@ -66,21 +66,29 @@ fn unless_gone<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// The size of the file, and whether it contains the token. The end of each chunk is kept for the
-/// next search, since it may be the beginning of the token.
+/// The size of the file, and whether it contains the token. One that goes on with an underscore is
+/// a name of the server's own: MySQL keeps `…_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP` in its files.
+/// The end of each chunk is kept for the next search, since it may be the beginning of the token,
+/// or what follows it is still to come.
 fn search(mut file: File, finder: &Finder<'_>) -> io::Result<(u64, bool)> {
-    let overlap = finder.needle().len().saturating_sub(1);
-    let mut chunk = vec![0; CHUNK_BYTES + overlap];
+    let size = finder.needle().len();
+    let mut chunk = vec![0; CHUNK_BYTES + size];
     let (mut kept, mut total, mut found) = (0, 0, false);
     loop {
         let count = file.read(&mut chunk[kept..])?;
         if count == 0 {
-            return Ok((total, found));
+            let is_last = size > 0 && chunk[..kept].ends_with(finder.needle());
+            return Ok((total, found || is_last));
         }
         total += count as u64;
         let filled = kept + count;
-        found = found || finder.find(&chunk[..filled]).is_some();
-        let keep = overlap.min(filled);
+        let whole = &chunk[..filled];
+        found = found
+            || finder.find_iter(whole).any(|place| {
+                let next = whole.get(place + size);
+                next.is_some_and(|next| *next != b'_')
+            });
+        let keep = size.min(filled);
         chunk.copy_within(filled - keep..filled, 0);
         kept = keep;
     }
@@ -110,6 +118,26 @@ mod tests {
             text.extend_from_slice(token);
             fs::write(folder.path().join("inner/long"), &text).unwrap();
             assert_eq!(look(folder.path(), token).unwrap().found_in.len(), 1);
+        }
+    }
+
+    #[test]
+    fn names_of_the_server_are_no_tokens() {
+        let folder = tempfile::tempdir().unwrap();
+        let found = |text: &[u8]| {
+            fs::write(folder.path().join("file"), text).unwrap();
+            !look(folder.path(), b"ORIGINAL")
+                .unwrap()
+                .found_in
+                .is_empty()
+        };
+        assert!(!found(b"LAST_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP"));
+        assert!(found(b"ORIGINAL_COMMIT, and xyORIGINALz"));
+        assert!(found(b"it ends with ORIGINAL"));
+        for place in [0, 7, 8, 9] {
+            let mut text = vec![b'x'; CHUNK_BYTES - place];
+            text.extend_from_slice(b"ORIGINAL_");
+            assert!(!found(&text), "{place}");
         }
     }
 
