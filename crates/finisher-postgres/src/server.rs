@@ -317,7 +317,7 @@ impl Running {
             let (_, oldest) = self.databases.remove(0);
             let mut owner = connect(&self.socket, &walls::owner_parameters("template1")).await?;
             // A question that is under way fails. Whoever asked it has long had another kind.
-            let sql = format!("DROP DATABASE {} WITH (FORCE)", oldest.name);
+            let sql = dropping(&oldest.name, major);
             owner.simple(&sql).await.map_err(walls::refused)?;
         }
         Ok(())
@@ -329,12 +329,27 @@ impl Running {
         let name = format!("kind_{}", self.names);
         let mut owner = connect(&self.socket, &walls::owner_parameters("template1")).await?;
         walls::create_database(&mut owner, &name, kind).await?;
-        let mut owner = connect(&self.socket, &walls::owner_parameters(&name)).await?;
+        match self.furnish(&name, kind).await {
+            Ok(database) => {
+                self.databases.push((kind.clone(), database.clone()));
+                Ok(database)
+            }
+            Err(error) => {
+                // Nobody would find it, and it takes memory.
+                let _ = owner.simple(&dropping(&name, kind.major)).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Prepares a new database for queries of its kind.
+    async fn furnish(&self, name: &str, kind: &FinisherKind) -> Result<Database, FinisherError> {
+        let mut owner = connect(&self.socket, &walls::owner_parameters(name)).await?;
         walls::wall_in(&mut owner).await?;
         walls::create_failing_function(&mut owner).await?;
         moment_casts::create(&mut owner).await?;
         // Types of extensions make room for enumerations.
-        let lacking = extensions::create(&mut owner, &name, kind).await?;
+        let lacking = extensions::create(&mut owner, name, kind).await?;
         enums::create(&mut owner, &kind.named_types).await?;
         let version = walls::collation_version(&mut owner, kind.major).await?;
         let (servers, own) = (kind.collation_version.as_str(), version.as_deref());
@@ -352,14 +367,22 @@ impl Running {
                 Some(Arc::new(OrderCheck::new(answers, servers, own)))
             }
         };
-        let database = Database {
+        Ok(Database {
             socket: Arc::clone(&self.socket),
             name: name.into(),
             collation_version: version.map(Into::into),
             order,
             lacking: Arc::new(lacking),
-        };
-        self.databases.push((kind.clone(), database.clone()));
-        Ok(database)
+        })
     }
+}
+
+/// Drops a database, with the sessions in it where the version can.
+fn dropping(name: &str, major: u16) -> String {
+    let force = if major >= FORCES_SINCE {
+        " WITH (FORCE)"
+    } else {
+        ""
+    };
+    format!("DROP DATABASE {name}{force}")
 }

@@ -87,6 +87,7 @@ pub const STATEMENTS: &[&str] = &[
     "SELECT id FROM account WHERE day > CURRENT_DATE - 36500 AND day < CURRENT_DATE ORDER BY id",
     "SELECT id FROM account WHERE day + interval '1 year' < '2001-12-31' ORDER BY id",
     "SELECT id, age('2024-02-29'::date, day) FROM account ORDER BY plain, id",
+    "SELECT id, age(day) AS old, age(day) = age(CURRENT_DATE, day) FROM account ORDER BY plain, id",
     "SELECT id, day - '2000-01-01'::date FROM account ORDER BY plain, id",
     "SELECT count(*) = 5, now() = statement_timestamp() FROM account WHERE score + 1 > -100 OR \
      score IS NULL",

@@ -172,8 +172,33 @@ struct Calls {
     found: Vec<&'static str>,
 }
 
+/// Writes out the date that `age(x)` counts from: `age(CURRENT_DATE, x)`
+/// (postgresql.org/docs/current/functions-datetime.html).
+fn complete_age(expression: &mut Expr) {
+    let Expr::Function(function) = expression else {
+        return;
+    };
+    let is_age = builtin(&function.name).is_some_and(|name| name == "age");
+    let FunctionArguments::List(list) = &mut function.args else {
+        return;
+    };
+    let has_one = matches!(
+        list.args.as_slice(),
+        [FunctionArg::Unnamed(FunctionArgExpr::Expr(_))]
+    );
+    if let (true, true, Some(today)) = (is_age, has_one, parse::expression("CURRENT_DATE")) {
+        let today = FunctionArg::Unnamed(FunctionArgExpr::Expr(today));
+        list.args.insert(0, today);
+    }
+}
+
 impl VisitorMut for Calls {
     type Break = ();
+
+    fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<()> {
+        complete_age(expression);
+        ControlFlow::Continue(())
+    }
 
     fn post_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<()> {
         let Some(name) = called(expression) else {
