@@ -60,6 +60,9 @@ impl<'a> Message<'a> {
     }
 }
 
+/// The size of a message that is no row.
+const MESSAGE_SIZE_MAX: usize = 16 << 20;
+
 fn is_row(header: Header) -> bool {
     header.kind == backend::kind::DATA_ROW
 }
@@ -74,8 +77,8 @@ impl Input {
         }
     }
 
-    /// The next message. A DataRow may have `row_size_max` bytes, any other message as many as the
-    /// protocol allows.
+    /// The next message. A DataRow may have `row_size_max` bytes, any other message that many or
+    /// [`MESSAGE_SIZE_MAX`]: errors quote values, and trees have the query's constants.
     pub(super) async fn next(
         &mut self,
         socket: &mut Socket,
@@ -83,8 +86,12 @@ impl Input {
     ) -> Result<Message<'_>, InputError> {
         let header = loop {
             let unread = &self.bytes[self.start..self.end];
+            let size_max = |header| match is_row(header) {
+                true => row_size_max,
+                false => row_size_max.max(MESSAGE_SIZE_MAX),
+            };
             match Header::read(unread, backend::LENGTH_MAX)? {
-                Some(header) if is_row(header) && header.size > row_size_max => {
+                Some(header) if header.size > size_max(header) => {
                     return Err(InputError::LongRow);
                 }
                 Some(header) if header.size <= unread.len() => break header,
