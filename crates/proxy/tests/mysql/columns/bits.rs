@@ -326,6 +326,13 @@ fn a_finisher_computes_with_bits() {
             "SELECT id, IF(flag, 'yes', 'no') AS f FROM at_random ORDER BY id",
             "SELECT SUM(flag) AS s, BIT_OR(nine) AS o FROM at_random",
             "SELECT MAX(nine) AS z, MIN(flag) AS a FROM at_random",
+            // Through a table of the finisher's own, without groups.
+            "SELECT d.flag, d.nine, d.wide, d.id FROM (SELECT id, flag, nine, wide FROM at_random \
+             WHERE flag IS NOT NULL OR nine > 1 LIMIT 50) d ORDER BY d.id",
+            "SELECT a.id, a.flag, b.nine FROM at_random a JOIN at_random b ON a.id = b.id + 1 \
+             WHERE a.nine >= 0 ORDER BY b.id + a.id, a.id",
+            "SELECT a.id, a.flag, b.flag AS g, b.nine FROM at_random a LEFT JOIN at_random b ON \
+             b.nine = a.nine + 0 ORDER BY a.id, b.id",
             "SELECT id FROM equal WHERE flag < 1 ORDER BY id",
             "SELECT id FROM equal WHERE flag = '1' OR nine = x'05' ORDER BY id",
             "UPDATE at_random SET flag = NOT flag WHERE id < 3",
