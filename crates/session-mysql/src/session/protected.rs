@@ -88,6 +88,8 @@ use warnings::Told;
 pub(super) struct OfClient {
     /// It may have locked tables.
     has_locked_tables: bool,
+    /// It may have read something since a transaction began, so that what it sees is fixed.
+    has_read: bool,
     /// Whether it sends several statements in one text, by `COM_SET_OPTION`. None: as it said when
     /// it logged in.
     sends_several: Option<bool>,
@@ -342,9 +344,12 @@ impl Protected {
         let looking = Looking {
             // A question changes what the text asks for.
             may_wait: asks_for_counts,
-            is_fixed: settings.sees_one_moment(status),
+            // What the first statement of a transaction sees begins with it.
+            is_fixed: self.client.has_read && settings.sees_one_moment(status),
         };
-        self.view.question(settings, looking)
+        let question = self.view.question(settings, looking)?;
+        self.client.has_read |= question.is_none();
+        Ok(question)
     }
 
     fn ask(&mut self, text: &str, reach: &mut Reach<'_>) {

@@ -141,3 +141,23 @@ fn texts_of_results_in_another_character_set_are_refused() {
         assert_eq!(name.as_deref(), Some("Zoë"));
     }
 }
+
+/// A pool whose statements all stand in transactions.
+#[test]
+fn changes_past_the_proxy_are_noticed_in_later_transactions() {
+    for mut lab in both() {
+        lab.ours
+            .query_drop("SELECT COUNT(*) FROM person")
+            .expect("read");
+        let view = "CREATE VIEW shown AS SELECT id, name FROM person";
+        lab.past().query_drop(view).expect(view);
+        let is_seen = (0..50).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            lab.ours.query_drop("BEGIN").expect("it begins");
+            let refused = lab.ours.query_drop("SELECT name FROM shown");
+            lab.ours.query_drop("COMMIT").expect("it ends");
+            refused.is_err()
+        });
+        assert!(is_seen, "the view is not known");
+    }
+}

@@ -134,6 +134,9 @@ impl Protected {
         if let Some(locks) = texts::locks_tables(text) {
             self.client.has_locked_tables = locks;
         }
+        if texts::begins_or_ends(text) {
+            self.client.has_read = false;
+        }
         if texts::is_frame(text) {
             return match shows_warnings {
                 true => self.warn(self.warned(pending), pending, reach),
@@ -324,7 +327,10 @@ impl Protected {
     }
 
     fn prepare(&mut self, text: &[u8], pending: &Pending, reach: &mut Reach<'_>) {
-        self.told = Told::default();
+        self.told = Told {
+            has_other_counts: self.told.has_other_counts,
+            ..Told::default()
+        };
         self.client.has_locked_tables |= texts::locks_tables(text) == Some(true);
         self.statements.begin();
         let version = self.view.loaded().map_or(0, |loaded| loaded.version);
@@ -528,6 +534,7 @@ impl Protected {
         if prepared.version == version {
             return match (&prepared.kind, &self.settings) {
                 (Kind::Planned(plan, _) | Kind::Filled(plan), Some(settings)) => {
+                    texts::check_sorting(plan, &String::from_utf8_lossy(&prepared.text), settings)?;
                     texts::check_results(plan, settings)
                 }
                 _ => Ok(()),

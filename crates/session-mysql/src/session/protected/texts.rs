@@ -60,6 +60,31 @@ pub(super) fn is_frame(text: &[u8]) -> bool {
     is_frame || is_of_xa(text) || asked::read(text).is_some()
 }
 
+/// Whether a text begins a transaction, or ends one. What a session sees is not fixed then.
+pub(super) fn begins_or_ends(text: &[u8]) -> bool {
+    let text = trimmed(text);
+    if text.contains(&b';') {
+        return false;
+    }
+    let mut words = text
+        .split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_')
+        .filter(|word| !word.is_empty());
+    let mut next = || words.next().unwrap_or_default().to_ascii_lowercase();
+    let (first, second, third) = (next(), next(), next());
+    let has_snapshot = || {
+        text.to_ascii_lowercase()
+            .windows(8)
+            .any(|own| own == b"snapshot")
+    };
+    match first.as_slice() {
+        b"begin" | b"commit" => true,
+        b"start" => !has_snapshot(),
+        b"rollback" => second != b"to" && third != b"to",
+        b"xa" => matches!(second.as_slice(), b"start" | b"begin"),
+        _ => false,
+    }
+}
+
 /// Whether a text is about a distributed transaction. Between `XA END` and the end of it, the
 /// server carries out nothing else.
 fn is_of_xa(text: &[u8]) -> bool {
@@ -209,13 +234,7 @@ pub(super) fn decide(
         return Ok(Decision::Passes(effects.clone()));
     }
     let parts = statements(&one.plan).ok_or_else(StatementError::other_plan)?;
-    if settings.sorts_short && may_sort(&one.plan, text) {
-        return Err(StatementError::unsupported(
-            "a statement over a protected table that sorts or groups, in a session with \
-             max_sort_length below 1024,",
-        )
-        .hint("SET max_sort_length = DEFAULT."));
-    }
+    check_sorting(&plan, text, settings)?;
     if !settings.connection.has(text) {
         return Err(StatementError::unsupported(
             "the server would change letters of the text on their way (character_set_connection)",
@@ -226,6 +245,23 @@ pub(super) fn decide(
         check_plan(translated, settings, loaded)?;
     }
     Ok(Decision::Planned(plan))
+}
+
+/// Refuses a statement that may sort, where the server compares few bytes.
+pub(super) fn check_sorting(
+    plan: &TextPlan,
+    text: &str,
+    settings: &Settings,
+) -> Result<(), StatementError> {
+    let mut planned = plan.planned.iter();
+    if !settings.sorts_short || !planned.any(|one| may_sort(&one.plan, text)) {
+        return Ok(());
+    }
+    Err(StatementError::unsupported(
+        "a statement over a protected table that sorts or groups, in a session with \
+         max_sort_length below 1024,",
+    )
+    .hint("SET max_sort_length = DEFAULT."))
 }
 
 /// Whether the server, or the proxy in its place, may sort or group rows by sealed values. The
@@ -337,6 +373,29 @@ mod tests {
         }
         for text in ["show warnings; set names gbk", "show tables"] {
             assert!(!shows_warnings(text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn transactions_begin_and_end_by_one_statement() {
+        for text in [
+            "BEGIN",
+            "start transaction read only;",
+            "COMMIT AND CHAIN",
+            "rollback work",
+            "xa start 'a'",
+        ] {
+            assert!(begins_or_ends(text.as_bytes()), "{text}");
+        }
+        for text in [
+            "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+            "rollback to a",
+            "ROLLBACK WORK TO SAVEPOINT a",
+            "begin; select 1",
+            "xa end 'a'",
+            "select 'begin'",
+        ] {
+            assert!(!begins_or_ends(text.as_bytes()), "{text}");
         }
     }
 

@@ -189,7 +189,7 @@ impl Protected {
                 || !self.portals_of(&statement.text).is_empty());
         if names_objects {
             let (plan, _) = self.plan(statement.text.as_bytes())?;
-            if plan.planned != statement.plan.planned {
+            if !plan.means_the_same(&statement.plan) {
                 return Err(means_another(
                     "the prepared statement names a cursor or a statement that is another one by \
                      now",

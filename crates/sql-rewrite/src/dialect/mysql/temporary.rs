@@ -23,7 +23,8 @@ pub(super) fn check(
     own: MySql,
 ) -> Result<(), Refusal> {
     let has = |word: &str| words.iter().any(|found| found == word);
-    if !has("temporary") && !has("rename") {
+    let is_right = matches!(words.first().map(String::as_str), Some("grant" | "revoke"));
+    if is_right || (!has("temporary") && !has("rename")) {
         return Ok(());
     }
     let Ok(found) = lexer::read(text, own, Reading::Names) else {
@@ -35,7 +36,11 @@ pub(super) fn check(
             Some((_, table)) => Err(hides(table)),
         };
     };
-    let renamed = renamed(&found, text);
+    let starts = (0..found.len()).filter(|at| {
+        let word = &found[*at];
+        word.kind == Kind::Word && matches!(word.value.as_str(), "alter" | "rename")
+    });
+    let renamed = starts.flat_map(|at| renamed(&found[at..], text));
     let made = (0..found.len()).filter_map(|at| made(&found[at..], text));
     match made.chain(renamed).find(|named| is_known(*named, schema)) {
         None => Ok(()),

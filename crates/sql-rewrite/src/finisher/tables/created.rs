@@ -174,7 +174,9 @@ fn declared_as(
     collation: &str,
 ) -> String {
     let name = names::quote(column.written());
-    let null = if column.not_null && is_given {
+    // Such a column IS NULL where it has the zero date.
+    let has_zero = matches!(rule.logical, LogicalType::Date | LogicalType::Timestamp(_));
+    let null = if column.not_null && (is_given || has_zero) {
         " NOT NULL"
     } else if matches!(rule.logical, LogicalType::TimestampTz(_)) {
         " NULL"
@@ -183,7 +185,12 @@ fn declared_as(
     };
     let long = if schema.is_long(rule.id) { "long" } else { "" };
     let type_name = type_name(rule.logical);
-    let default = default_of(rule);
+    let default = match default_of(rule) {
+        none if none.is_empty() && column.not_null && !is_given && has_zero => {
+            " DEFAULT 0".to_owned()
+        }
+        default => default,
+    };
     format!("{name} {long}{type_name}{collation}{null}{default}")
 }
 
