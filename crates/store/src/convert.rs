@@ -173,7 +173,7 @@ pub fn encrypt_in_place(
     // SQLite keeps a journal that is finished (journal_mode=PERSIST), with plaintext. So does the
     // end of WAL mode in a connection that is exclusive.
     remove_remains(path)?;
-    settle(beside, path, Overwrite::Always)?;
+    put_in_place(beside, path, Overwrite::Always)?;
     drop(from);
     if journal_mode.eq_ignore_ascii_case("wal") {
         let converted = open_encrypted(path, Access::Write, Some(token), None)?;
@@ -351,17 +351,27 @@ pub(crate) fn settle(
     target: &Path,
     overwrite: Overwrite,
 ) -> Result<(), ConvertError> {
-    beside
-        .settle(target, overwrite)
-        .map_err(|source| match source.kind() {
-            io::ErrorKind::AlreadyExists => ConvertError::Exists(target.to_owned()),
-            _ => file_error(target, source),
-        })?;
+    put_in_place(beside, target, overwrite)?;
     match overwrite {
         Overwrite::Never => Ok(()),
         // A log or a journal of the database that was there would be applied to the new one.
         Overwrite::Always => remove_remains(target),
     }
+}
+
+/// Gives the new file its name, where the files beside the one that was there are gone. Those that
+/// are there from now on are of whoever has opened the new one.
+pub(crate) fn put_in_place(
+    beside: FileBeside,
+    target: &Path,
+    overwrite: Overwrite,
+) -> Result<(), ConvertError> {
+    beside
+        .settle(target, overwrite)
+        .map_err(|source| match source.kind() {
+            io::ErrorKind::AlreadyExists => ConvertError::Exists(target.to_owned()),
+            _ => file_error(target, source),
+        })
 }
 
 /// Removes the files beside a database that is replaced.

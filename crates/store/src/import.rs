@@ -12,7 +12,8 @@ mod sqlcipher;
 use crate::KeyToken;
 use crate::convert::{
     ConvertError, EncryptOptions, Overwrite, Source, attached, check_names, copy_error,
-    encrypted_beside, file_error, lock_exclusively, open_existing_plain, remove_remains, settle,
+    encrypted_beside, file_error, lock_exclusively, open_existing_plain, put_in_place,
+    remove_remains, settle,
 };
 use crate::database::{Access, OpenError, file_kind, open_encrypted, uri};
 use crate::progress::Progress;
@@ -206,7 +207,8 @@ pub fn import_in_place(
     if let Some(kept) = &kept {
         original::keep(path, kept)?;
     }
-    let replaced = remove_remains(path).and_then(|()| settle(beside, path, Overwrite::Always));
+    let replaced =
+        remove_remains(path).and_then(|()| put_in_place(beside, path, Overwrite::Always));
     if let Err(error) = replaced {
         // The original still has its name, so a second name would be misleading.
         kept.iter().for_each(|kept| drop(fs::remove_file(kept)));

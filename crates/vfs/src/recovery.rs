@@ -35,10 +35,19 @@ impl Database {
         if !by_others && !self.main.write_failed && !self.page_size_change.is_played_back {
             return Ok(());
         }
-        self.flush_main()?;
+        self.mend_free_pages()?;
         self.main.write_failed = false;
+        Ok(())
+    }
+
+    /// Makes pages of the freelist that do not open sealed zeros.
+    fn mend_free_pages(&mut self) -> Outcome {
+        self.flush_main()?;
         self.keep_untouched_pages()?;
-        let page_size = self.page_size().unwrap_or(0);
+        // The creation of the database was undone.
+        let Some(page_size) = self.page_size() else {
+            return Ok(());
+        };
         let size = self.base.size()?.saturating_sub(PAGES_OFFSET);
         let pages = size / u64::from(page_size.max(1));
         let mut trunk = vec![0; page_size as usize];

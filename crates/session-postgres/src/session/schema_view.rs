@@ -185,6 +185,11 @@ impl SchemaView {
         self.changed.schema.is_any() || self.changed.path
     }
 
+    /// Notes that a transaction has ended, and with it what it saw.
+    pub(super) fn forget_moment(&mut self) {
+        self.sees_one_moment = false;
+    }
+
     /// Notes that no transaction is open and everything is answered.
     pub(super) fn settle_changes(&mut self) {
         self.changed = Stale::default();

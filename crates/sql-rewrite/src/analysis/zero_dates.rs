@@ -5,10 +5,15 @@
 //! `WHERE` that `AND` and `OR` join to others. Over the rows of an outer join the test finds NULL,
 //! too. To the server a protected column is no date, so the comparison is written here.
 
+use std::ops::ControlFlow;
+
 use column_value::LogicalType;
-use sqlparser::ast::{BinaryOperator, Expr, Join, JoinOperator, TableWithJoins, Value};
+use sqlparser::ast::{
+    BinaryOperator, Expr, Join, JoinOperator, TableWithJoins, UnaryOperator, Value,
+};
 
 use super::{Analysis, Scope};
+use crate::walk;
 use crate::{ColumnId, Dialect, Mode, Refusal};
 use sql_plan::refuse;
 
@@ -54,10 +59,36 @@ impl Analysis<'_> {
                         };
                     }
                 }
+                Expr::UnaryOp {
+                    op: UnaryOperator::Not,
+                    expr,
+                } => match negated(expr) {
+                    // The servers turn it into IS NULL.
+                    Some(operand) if self.zero_dated(&operand, scope)?.is_some() => {
+                        *part = Expr::IsNull(operand);
+                        open.push(part);
+                    }
+                    Some(_) => {}
+                    None => self.refuse_within(expr, scope)?,
+                },
                 _ => {}
             }
         }
         Ok(())
+    }
+
+    /// Refuses tests for NULL within a condition that is negated: the servers take NOT into it.
+    fn refuse_within(&self, condition: &Expr, scope: &Scope) -> Result<(), Refusal> {
+        let found = walk::expressions(condition, |part| match part {
+            Expr::IsNull(operand) | Expr::IsNotNull(operand) => {
+                match self.refuse_zero_date(operand, scope) {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(refusal) => ControlFlow::Break(refusal),
+                }
+            }
+            _ => ControlFlow::Continue(()),
+        });
+        found.break_value().map_or(Ok(()), Err)
     }
 
     /// Refuses `IS NULL` that may find the zero date.
@@ -98,6 +129,15 @@ impl Analysis<'_> {
             own.not_null && matches!(own.logical, LogicalType::Date | LogicalType::Timestamp(_))
         };
         Ok(resolved.sealed.filter(is_tested))
+    }
+}
+
+/// The operand of `IS NOT NULL`, if an expression is that.
+fn negated(expr: &Expr) -> Option<Box<Expr>> {
+    match expr {
+        Expr::Nested(inner) => negated(inner),
+        Expr::IsNotNull(operand) => Some(operand.clone()),
+        _ => None,
     }
 }
 

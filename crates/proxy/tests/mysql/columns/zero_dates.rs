@@ -1,13 +1,12 @@
 //! The zero date, `0000-00-00`, in protected columns beside plain ones: which SQL modes store it,
 //! how it is shown, found and sorted, and that `IS NULL` finds it where a column is NOT NULL.
 
-use mysql::Value;
+use mysql::prelude::Queryable as _;
+use mysql::{Conn, Value};
 use server_testkit::mysql::Brand;
 
 use super::inserted::same;
-use super::lab::{
-    Lab, assert_refused, assert_same_code, assert_shown_alike, finisher_of, on_each, text,
-};
+use super::lab::{Lab, assert_refused, assert_shown_alike, finisher_of, on_each, text};
 
 /// Tables, each with one mode.
 const MODES: [(&str, &str); 4] = [
@@ -150,7 +149,16 @@ fn an_sql_mode_decides_whether_zero_dates_are_stored() {
             }
             set_mode(&mut lab, REFUSING);
             for insert in inserts(4) {
-                assert_same_code(&mut lab, &insert);
+                let error = |client: &mut Conn| client.query_drop(&insert).err();
+                let (ours, theirs) = (error(&mut lab.ours), error(&mut lab.theirs));
+                assert_eq!(
+                    ours.is_some(),
+                    theirs.is_some(),
+                    "{insert}: {ours:?}, {theirs:?}"
+                );
+                // MariaDB has another number for a default (1978), and looks at that first.
+                let told = ours.map_or_else(|| "1292".to_owned(), |error| error.to_string());
+                assert!(told.contains("1292"), "{insert}: {told}");
             }
             let zero = Value::Date(0, 0, 0, 0, 0, 0, 0);
             let insert = format!("INSERT INTO {table} (id, d, n) VALUES (60, ?, '2000-01-01')");

@@ -460,6 +460,7 @@ impl Protected {
             // COMMIT AND CHAIN ends a transaction, too.
             self.schema.publish_changes();
             self.schema.doubt_changes();
+            self.schema.forget_moment();
         }
         if status == b'I' {
             self.portals.clear_of(batch);
