@@ -255,6 +255,7 @@ pub fn matched(given: Given<'_>, logical: LogicalType) -> Result<Option<Value>, 
             Ok(exact.and_then(|exact| number::decimal(&exact, limits).ok()))
         }
         LogicalType::Date | LogicalType::SignedTime(_) | LogicalType::Timestamp(Some(_)) => {
+            check_zero(given, logical)?;
             stored(given, logical).map(Some)
         }
         LogicalType::Enum(own) => label::matched(given, own),
@@ -269,6 +270,16 @@ pub fn matched(given: Given<'_>, logical: LogicalType) -> Result<Option<Value>, 
             check_ending(&value).map(|()| Some(value))
         }
         _ => Err(not_supported(logical)),
+    }
+}
+
+/// Refuses to compare moments with digits of a second with the zero date: not each server finds the
+/// zero date so.
+fn check_zero(given: Given<'_>, logical: LogicalType) -> Result<(), ValueError> {
+    let has_digits = matches!(logical, LogicalType::Timestamp(Some(1..)));
+    match has_digits && datetime::zero(given, logical).is_some() {
+        true => Err(not_understood(logical)),
+        false => Ok(()),
     }
 }
 

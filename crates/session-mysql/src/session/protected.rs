@@ -48,6 +48,7 @@ mod listing;
 mod loading;
 mod modifying;
 mod moments;
+mod of_client;
 mod pending;
 mod preparing;
 mod question;
@@ -71,6 +72,7 @@ use finishing::Finishing;
 use listing::Listing;
 use loading::Loading;
 use modifying::Modifying;
+use of_client::OfClient;
 use pending::{Moment, PASSWORD_EXPIRED, Pending, is_way_out, needs_schema, passed_on};
 use preparing::Preparing;
 use question::{Answered, Question};
@@ -82,31 +84,6 @@ use tokens::Weighing;
 use view::{Looking, View};
 use warned::Warned;
 use warnings::Told;
-
-/// What the client has told the server, or the proxy, that holds for the session.
-#[derive(Debug, Default)]
-pub(super) struct OfClient {
-    /// It may have locked tables.
-    has_locked_tables: bool,
-    /// It may have read something since a transaction began, so that what it sees is fixed.
-    has_read: bool,
-    /// Whether it sends several statements in one text, by `COM_SET_OPTION`. None: as it said when
-    /// it logged in.
-    sends_several: Option<bool>,
-    /// How many bytes of its texts were looked at.
-    #[cfg(test)]
-    pub(super) looked_at: usize,
-}
-
-impl OfClient {
-    #[cfg(test)]
-    fn note_text(&mut self, text: &[u8]) {
-        self.looked_at += text.len();
-    }
-
-    #[cfg(not(test))]
-    fn note_text(&self, _: &[u8]) {}
-}
 
 /// What the session waits for.
 #[derive(Debug)]

@@ -131,12 +131,7 @@ impl Protected {
         if !shows_warnings {
             self.told = Told::default();
         }
-        if let Some(locks) = texts::locks_tables(text) {
-            self.client.has_locked_tables = locks;
-        }
-        if texts::begins_or_ends(text) {
-            self.client.has_read = false;
-        }
+        self.client.note_begun(text);
         if texts::is_frame(text) {
             return match shows_warnings {
                 true => self.warn(self.warned(pending), pending, reach),
