@@ -4,7 +4,7 @@ use postgres::Client;
 
 use crate::common::Setup;
 use crate::common::leaks::CANARY;
-use crate::common::texts::answer;
+use crate::common::texts::{ask, run};
 
 const RULES: &str = "\
 [columns.person]
@@ -26,18 +26,6 @@ fn begin() -> Option<(Setup, Client)> {
     let setup = Setup::start(RULES);
     let client = setup.connect();
     Some((setup, client))
-}
-
-#[track_caller]
-fn run(client: &mut Client, text: &str) {
-    if let Err(error) = client.batch_execute(text) {
-        panic!("{text}: {error:?}");
-    }
-}
-
-#[track_caller]
-fn ask(client: &mut Client, text: &str) -> Vec<String> {
-    answer(client, text).expect(text)
 }
 
 /// How often the proxy has asked for all functions of the database, as it does when it reads

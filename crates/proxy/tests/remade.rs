@@ -5,7 +5,7 @@ use postgres::Client;
 
 use crate::common::Setup;
 use crate::common::leaks::CANARY;
-use crate::common::texts::answer;
+use crate::common::texts::{ask, run};
 
 const RULES: &str = r#"
 [columns.note]
@@ -30,18 +30,6 @@ fn start() -> Option<(Setup, Client)> {
         "CREATE TABLE note (id text, text text, day date, number integer)",
     );
     Some((setup, client))
-}
-
-#[track_caller]
-fn run(client: &mut Client, text: &str) {
-    if let Err(error) = client.batch_execute(text) {
-        panic!("{text}: {error:?}");
-    }
-}
-
-#[track_caller]
-fn ask(client: &mut Client, text: &str) -> Vec<String> {
-    answer(client, text).expect(text)
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::common::Setup;
 use crate::common::leaks::CANARY;
-use crate::common::texts::answer;
+use crate::common::texts::{ask, run};
 use crate::common::wire::{SYNC, Session, put_text};
 use postgres::Client;
 use wire_postgres::frontend;
@@ -40,18 +40,6 @@ fn begin_with(more: &str) -> Option<(Setup, Client)> {
     run(&mut { past }, text);
     run(&mut client, "CREATE TABLE wakes_all (id integer)");
     Some((setup, client))
-}
-
-#[track_caller]
-fn run(client: &mut Client, text: &str) {
-    if let Err(error) = client.batch_execute(text) {
-        panic!("{text}: {error:?}");
-    }
-}
-
-#[track_caller]
-fn ask(client: &mut Client, text: &str) -> Vec<String> {
-    answer(client, text).expect(text)
 }
 
 #[track_caller]

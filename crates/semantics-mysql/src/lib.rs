@@ -255,8 +255,7 @@ pub fn matched(given: Given<'_>, logical: LogicalType) -> Result<Option<Value>, 
             Ok(exact.and_then(|exact| number::decimal(&exact, limits).ok()))
         }
         LogicalType::Date | LogicalType::SignedTime(_) | LogicalType::Timestamp(Some(_)) => {
-            check_zero(given, logical)?;
-            stored(given, logical).map(Some)
+            compared_moment(given, logical).map(Some)
         }
         LogicalType::Enum(own) => label::matched(given, own),
         LogicalType::Set(own) => set::matched(given, own).map(Some),
@@ -273,13 +272,13 @@ pub fn matched(given: Given<'_>, logical: LogicalType) -> Result<Option<Value>, 
     }
 }
 
-/// Refuses to compare moments with digits of a second with the zero date: not each server finds the
-/// zero date so.
-fn check_zero(given: Given<'_>, logical: LogicalType) -> Result<(), ValueError> {
+/// The day, time or moment with which a column is compared. Moments with digits of a second are not
+/// compared with the zero date: not each server takes it for itself then.
+fn compared_moment(given: Given<'_>, logical: LogicalType) -> Result<Value, ValueError> {
     let has_digits = matches!(logical, LogicalType::Timestamp(Some(1..)));
     match has_digits && datetime::zero(given, logical).is_some() {
         true => Err(not_understood(logical)),
-        false => Ok(()),
+        false => stored(given, logical),
     }
 }
 
@@ -327,7 +326,7 @@ pub fn bound(given: Given<'_>, logical: LogicalType) -> Result<Value, ValueError
             Ok(Value::Numeric(number))
         }
         LogicalType::Date | LogicalType::SignedTime(_) | LogicalType::Timestamp(Some(_)) => {
-            stored(given, logical)
+            compared_moment(given, logical)
         }
         // It may be a moment that no column has.
         LogicalType::TimestampTz(Some(digits)) => match datetime::zero(given, logical) {

@@ -43,6 +43,20 @@ pub fn answer(client: &mut Client, statement: &str) -> Result<Vec<String>, Error
     Ok(rows.collect())
 }
 
+/// Rows of a statement that is done, as [`answer`] has them.
+#[track_caller]
+pub fn ask(client: &mut Client, text: &str) -> Vec<String> {
+    answer(client, text).expect(text)
+}
+
+/// Statements that are done.
+#[track_caller]
+pub fn run(client: &mut Client, text: &str) {
+    if let Err(error) = client.batch_execute(text) {
+        panic!("{text}: {error:?}");
+    }
+}
+
 /// The proxy does not do it.
 #[track_caller]
 pub fn assert_refused(client: &mut Client, text: &str) {

@@ -254,6 +254,10 @@ fn zero_dates_are_found_and_sort_lowest() {
                 let text = format!("SELECT id FROM ordered WHERE {condition} ORDER BY d, m, id");
                 same(&mut lab, &text, vec![]);
             }
+            for condition in ["f > '0000-00-00'", "f BETWEEN 0 AND '2000-01-01 00:00:00'"] {
+                let text = format!("SELECT id FROM ordered WHERE {condition}");
+                assert_refused(&mut lab, &text);
+            }
         }
     }
 }
