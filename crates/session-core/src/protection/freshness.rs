@@ -30,6 +30,13 @@ impl Freshness {
         }
     }
 
+    /// Whether it is time for a check, which nobody may have begun.
+    pub fn is_due(&self, now: Instant) -> bool {
+        let now_ms = self.since(now);
+        let is_past = |time_ms: &AtomicU64| now_ms >= time_ms.load(Ordering::Relaxed);
+        is_past(&self.due_ms) || is_past(&self.old_ms)
+    }
+
     /// Whether the caller is to check now.
     pub fn claim(&self, now: Instant) -> bool {
         let now_ms = self.since(now);
@@ -74,8 +81,10 @@ mod tests {
             assert!(freshness.claim(at(0.0)), "nobody has looked");
         }
         freshness.note_look(at(0.5), at(0.51));
-        assert!(!freshness.claim(at(1.4)));
+        assert!(!freshness.is_due(at(1.4)) && !freshness.claim(at(1.4)));
+        assert!(freshness.is_due(at(1.6)) && freshness.is_due(at(1.6)));
         assert!(freshness.claim(at(1.6)));
+        assert!(!freshness.is_due(at(2.4)));
         assert!(!freshness.claim(at(2.4)), "another one looks");
         for _ in 0..2 {
             assert!(freshness.claim(at(2.6)), "whoever looked had no answer");

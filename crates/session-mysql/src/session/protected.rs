@@ -81,7 +81,7 @@ use sending::Sent;
 use settings::Settings;
 use statements::{Prepared, Statements};
 use tokens::Weighing;
-use view::{Looking, View};
+use view::View;
 use warned::Warned;
 use warnings::Told;
 
@@ -314,17 +314,14 @@ impl Protected {
         let Some(settings) = &self.settings else {
             return Ok(Some(settings::QUESTION.to_owned()));
         };
-        let asks_for_counts = match pending.command() {
+        // What the first statement of a transaction sees begins with it.
+        let is_fixed = self.client.has_read && settings.sees_one_moment(status);
+        // A question changes the counts that a text asks for.
+        let asks_for_counts = || match pending.command() {
             Ok(Command::Query(text)) => texts::asks_for_counts(text),
             _ => false,
         };
-        let looking = Looking {
-            // A question changes what the text asks for.
-            may_wait: asks_for_counts,
-            // What the first statement of a transaction sees begins with it.
-            is_fixed: self.client.has_read && settings.sees_one_moment(status),
-        };
-        let question = self.view.question(settings, looking)?;
+        let question = self.view.question(settings, is_fixed, asks_for_counts)?;
         self.client.has_read |= question.is_none();
         Ok(question)
     }

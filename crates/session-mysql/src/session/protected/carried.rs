@@ -529,7 +529,7 @@ impl Protected {
         if prepared.version == version {
             return match (&prepared.kind, &self.settings) {
                 (Kind::Planned(plan, _) | Kind::Filled(plan), Some(settings)) => {
-                    texts::check_sorting(plan, &String::from_utf8_lossy(&prepared.text), settings)?;
+                    texts::check_sorting(plan, &prepared.text, settings)?;
                     texts::check_results(plan, settings)
                 }
                 _ => Ok(()),

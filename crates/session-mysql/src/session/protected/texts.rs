@@ -234,7 +234,7 @@ pub(super) fn decide(
         return Ok(Decision::Passes(effects.clone()));
     }
     let parts = statements(&one.plan).ok_or_else(StatementError::other_plan)?;
-    check_sorting(&plan, text, settings)?;
+    check_sorting(&plan, text.as_bytes(), settings)?;
     if !settings.connection.has(text) {
         return Err(StatementError::unsupported(
             "the server would change letters of the text on their way (character_set_connection)",
@@ -250,11 +250,15 @@ pub(super) fn decide(
 /// Refuses a statement that may sort, where the server compares few bytes.
 pub(super) fn check_sorting(
     plan: &TextPlan,
-    text: &str,
+    text: &[u8],
     settings: &Settings,
 ) -> Result<(), StatementError> {
-    let mut planned = plan.planned.iter();
-    if !settings.sorts_short || !planned.any(|one| may_sort(&one.plan, text)) {
+    let may_sort = || {
+        let text = String::from_utf8_lossy(text);
+        let mut planned = plan.planned.iter();
+        planned.any(|one| may_sort(&one.plan, &text))
+    };
+    if !settings.sorts_short || !may_sort() {
         return Ok(());
     }
     Err(StatementError::unsupported(

@@ -46,16 +46,6 @@ pub(super) struct View {
     has_zone: bool,
 }
 
-/// How a session looks at the catalogues now.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Looking {
-    /// It is no time to look for changes of others.
-    pub(super) may_wait: bool,
-    /// They are seen as of the begin of the transaction. What is read then is of no other session,
-    /// and of no later transaction.
-    pub(super) is_fixed: bool,
-}
-
 /// A reading under way.
 #[derive(Debug)]
 struct Load {
@@ -102,14 +92,18 @@ impl View {
         self.loaded.as_ref()
     }
 
-    /// The next question that has to be answered before a statement is planned.
+    /// The next question that has to be answered before a statement is planned. `is_fixed` says
+    /// that the catalogues are seen as of the begin of the transaction: what is read then is of no
+    /// other session, and of no later transaction. `may_wait` tells whether it is no time to look
+    /// for changes of others.
     ///
     /// # Errors
     /// The schema changes too often.
     pub(super) fn question(
         &mut self,
         settings: &Settings,
-        looking: Looking,
+        is_fixed: bool,
+        may_wait: impl Fn() -> bool,
     ) -> Result<Option<String>, StatementError> {
         if !self.has_key_of(settings) {
             self.leave();
@@ -118,7 +112,7 @@ impl View {
             self.freshness = self.shared.freshness(&self.key);
         }
         let is_own = |own: &Arc<Loaded>| own.generation == 0;
-        if !looking.is_fixed && self.loaded.as_ref().is_some_and(is_own) {
+        if !is_fixed && self.loaded.as_ref().is_some_and(is_own) {
             self.put(None, 0);
         }
         let changes = self.shared.changes();
@@ -128,9 +122,11 @@ impl View {
             self.put(adopted, changes);
         }
         let is_due = || {
-            let may_look = !looking.may_wait && !looking.is_fixed;
-            let freshness = self.freshness.as_ref().filter(|_| may_look);
-            freshness.is_some_and(|own| own.claim(Instant::now()))
+            let freshness = self.freshness.as_ref().filter(|_| !is_fixed);
+            freshness.is_some_and(|own| {
+                let now = Instant::now();
+                own.is_due(now) && !may_wait() && own.claim(now)
+            })
         };
         if self.load.is_none() {
             if self.loaded.is_some() && !is_due() {
@@ -144,7 +140,7 @@ impl View {
                 return Err(StatementError::rules(message).hint("Try again."));
             }
             self.load = Some(Load {
-                is_fixed: looking.is_fixed,
+                is_fixed,
                 answers: Vec::new(),
                 forgets: self.shared.forgets(&self.key),
                 began: Instant::now(),
